@@ -4,11 +4,10 @@ use clap::Subcommand;
 
 use shared::app::Clock;
 use shared::dynamodb::Store;
-use shared::page::PageRequest;
+use shared::page::{PageRequest, all_pages};
 use shared::projects::project::Organization;
 
 use crate::error::CliError;
-use crate::member::all_pages;
 use crate::output::{Output, minute, note, table};
 
 #[derive(Debug, Subcommand)]

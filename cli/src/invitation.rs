@@ -7,13 +7,13 @@ use people::{Invitation, InvitationId};
 use shared::app::{Clock, Ids};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::dynamodb::Store;
-use shared::page::PageRequest;
+use shared::page::{PageRequest, all_pages};
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::projects::role::Role;
 
 use crate::error::{CliError, require_done};
-use crate::member::{Place, all_pages, entry, parse_email};
+use crate::member::{Place, entry, parse_email};
 use crate::output::{Output, card, minute, note, table};
 
 #[derive(Debug, Subcommand)]

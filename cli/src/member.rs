@@ -8,8 +8,8 @@ use people::store::{PeopleChange, PeopleStore};
 use people::{Grant, ListedMember, read_email};
 use shared::app::{Clock, Ids};
 use shared::audit::{AuditAction, AuditEntry, AuditTarget};
-use shared::dynamodb::{ConflictRetry, Store, StoreError};
-use shared::page::{Page, PageRequest};
+use shared::dynamodb::{ConflictRetry, Store};
+use shared::page::{PageRequest, all_pages};
 use shared::projects::api_key::UserId;
 use shared::projects::member::{Member, MemberId};
 use shared::projects::project::{IdOrSlug, Organization};
@@ -22,26 +22,8 @@ use crate::key::find_projects;
 use crate::output::{Output, card, minute, note, table};
 use crate::project::parse_id_or_slug;
 
-/// Most items per read of a list.
-const PAGE: u32 = 100;
-
-/// Returns the items of all pages, or at least the first `most`.
-pub(crate) async fn all_pages<T>(
-    most: usize,
-    read: impl AsyncFn(&PageRequest) -> Result<Page<T>, StoreError>,
-) -> Result<Vec<T>, CliError> {
-    let mut items = Vec::new();
-    let mut request = PageRequest { limit: PAGE, after: None };
-    while items.len() < most {
-        let page = read(&request).await?;
-        items.extend(page.items);
-        request.after = page.end;
-        if request.after.is_none() {
-            break;
-        }
-    }
-    Ok(items)
-}
+/// Members whose last uses are read at once.
+const AT_ONCE: usize = 100;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemberCommand {
@@ -299,7 +281,7 @@ async fn list(org: &Organization, store: &Store, output: &Output) -> Result<(), 
         return Ok(());
     }
     let mut seen = std::collections::HashMap::new();
-    for members in members.chunks(PAGE as usize) {
+    for members in members.chunks(AT_ONCE) {
         let uses: Vec<UseOf> = members.iter().map(|member| UseOf::Member(member.id)).collect();
         seen.extend(store.last_uses(&uses).await?);
     }

@@ -21,5 +21,6 @@ pub mod projects;
 pub mod quotas;
 pub mod telemetry;
 pub mod text;
+mod text_type;
 pub mod timestamp;
 pub mod usage;

@@ -24,3 +24,24 @@ impl<T> Page<T> {
         Page { items: self.items.iter().map(make).collect(), end: self.end.clone() }
     }
 }
+
+/// Most items per read of [`all_pages`].
+const PAGE_SIZE: u32 = 100;
+
+/// Returns the items of all pages of a list, or at least the first `most`.
+pub async fn all_pages<T, E>(
+    most: usize,
+    read: impl AsyncFn(&PageRequest) -> Result<Page<T>, E>,
+) -> Result<Vec<T>, E> {
+    let mut items = Vec::new();
+    let mut request = PageRequest { limit: PAGE_SIZE, after: None };
+    while items.len() < most {
+        let page = read(&request).await?;
+        items.extend(page.items);
+        request.after = page.end;
+        if request.after.is_none() {
+            break;
+        }
+    }
+    Ok(items)
+}

@@ -19,11 +19,11 @@ use local::engine::Engine;
 use local::environment::table_prefix;
 use local::template::Table;
 use serde_json::Value;
-use shared::app::{App, Clock, Ids};
+use shared::app::{App, Clock, Ids, Operation};
 use shared::dynamodb::client::{self, ClientError};
 use shared::dynamodb::{DamagedItem, Store};
 use shared::http::CursorKey;
-use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId, Scope};
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId, Scope, UserId};
 use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
@@ -91,6 +91,23 @@ impl TestApp {
     pub async fn key_with(&self, adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord) -> String {
         let adjust = |record| adjust(with_all_scopes(record));
         demo::create_key(&self.app.store, adjust).await.expect("the key is created")
+    }
+
+    /// Creates a key of a user of the default organization.
+    pub async fn key_of(&self, user: &str) -> String {
+        let user = UserId::parse(user).expect("the user is valid");
+        self.key_with(|key| ApiKeyRecord { user, ..key }).await
+    }
+
+    /// Creates the project `other` in the same organization.
+    pub async fn other_project(&self) -> ProjectId {
+        let other = demo::ensure_project(&self.patient_store(), "other", "Other").await;
+        other.expect("the project is created")
+    }
+
+    /// Returns a call in the tests' project, with the key.
+    pub fn call(&self, operation: &'static Operation) -> Call {
+        Call::of(operation).parameter("idOrSlug", PROJECT).key(&self.key)
     }
 
     /// Returns projects with keys that cannot access them: projects of another organization,

@@ -8,6 +8,24 @@ use shared::dynamodb::Store;
 use shared::projects::project::{Project, ProjectId};
 use shared::timestamp::Timestamp;
 
+use crate::app::TestApp;
+use crate::call::Call;
+
+/// Returns the delivery of an event to a project, in the form of official SDKs.
+pub fn delivery(project: &Project, event: &SentEvent) -> Call {
+    Call::of(&ingest_error_events::OPERATION)
+        .parameter("ingestId", project.ingest_id)
+        .query("sentry_key", project.public_key)
+        .bytes(event.envelope())
+}
+
+/// Delivers an event to a project, and expects success.
+pub async fn deliver(test: &TestApp, project_id: ProjectId, event: &SentEvent) {
+    let project = project(&test.patient_store(), project_id).await;
+    let reply = delivery(&project, event).send(&test.app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
 /// An exception event. Events with the same type and message belong to the same error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentEvent {

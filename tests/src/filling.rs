@@ -9,7 +9,7 @@ use shared::projects::project::Project;
 
 use crate::app::TestApp;
 use crate::call::Call;
-use crate::errors::{SentEvent, envelope};
+use crate::errors::{SentEvent, delivery, envelope};
 use crate::{insights, markers, source_maps};
 
 /// Table names without prefix.
@@ -88,12 +88,7 @@ pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
     for number in 0..12_u64 {
         let kind = ["TypeError", "KeyError", "IoError"][usize::try_from(number % 3).unwrap()];
         let event = SentEvent::new(numbers + number, app.clock.now(), kind, "x");
-        let reply = Call::of(&ingest_error_events::OPERATION)
-            .parameter("ingestId", project.ingest_id)
-            .query("sentry_key", project.public_key)
-            .bytes(event.envelope())
-            .send(app)
-            .await;
+        let reply = delivery(&project, &event).send(app).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
         if number == 8 {
             test.pass(Duration::from_hours(25));

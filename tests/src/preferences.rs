@@ -1,4 +1,6 @@
-//! Constants shared by tests of notification email preferences.
+//! The types of notification emails, and preferences for them.
+
+use serde_json::{Value, json};
 
 /// All notification types, in catalog order.
 pub const TYPES: [&str; 11] = [
@@ -14,3 +16,8 @@ pub const TYPES: [&str; 11] = [
     "api_key_created",
     "billing",
 ];
+
+/// Returns the response of the preference operations if all types are on, except for these.
+pub fn all_but(disabled: &[&str]) -> Value {
+    json!(TYPES.map(|name| json!({"type": name, "emailEnabled": !disabled.contains(&name)})))
+}

@@ -15,7 +15,7 @@ use local::gateway::{Gateway, GatewayOptions, Served};
 use local::watch::{Output, Watch, WatchOptions};
 use local::{demo, environment, template};
 use reqwest::header::{HeaderMap, HeaderValue, ORIGIN};
-use reqwest::{RequestBuilder, Response};
+use reqwest::{Method, RequestBuilder, Response};
 use shared::dynamodb::{Store, client};
 use shared::projects::api_key::ApiKeyRecord;
 use shared::projects::project::ProjectId;
@@ -117,6 +117,18 @@ impl Stack {
     /// Creates a key that differs from the default one.
     pub async fn key_with(&self, adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord) -> String {
         demo::create_key(&self.store, adjust).await.expect("the key is created")
+    }
+
+    /// Returns a request like that of a page, without a key. The first request to a function also
+    /// builds and starts it.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = format!("{}{path}", self.base_url);
+        self.http.request(method, url).timeout(Duration::from_mins(2))
+    }
+
+    /// Returns a request with the key.
+    pub fn with_key(&self, method: Method, path: &str) -> RequestBuilder {
+        self.request(method, path).header("x-api-key", &self.key)
     }
 
     /// Runs a job once.

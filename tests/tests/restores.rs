@@ -18,7 +18,7 @@ use shared::http::CursorKey;
 use shared::projects::project::Project;
 use tests::app::{PROJECT, START, TestApp, pages};
 use tests::call::{Call, Reply};
-use tests::errors::SentEvent;
+use tests::errors::{SentEvent, delivery};
 
 const RESTORED: &str = "restored-20261121T041600Z";
 /// Restored tables, grouped by tables that are written together.
@@ -82,7 +82,7 @@ impl Drill {
     }
 
     fn call(&self, operation: &'static Operation) -> Call {
-        Call::of(operation).parameter("idOrSlug", PROJECT).key(&self.test.key)
+        self.test.call(operation)
     }
 
     fn creation_of_flag(&self, key: &str) -> Call {
@@ -105,10 +105,7 @@ impl Drill {
         let number = u64::try_from(number).unwrap();
         let kind = ["TypeError", "KeyError", "IoError"][usize::try_from(number % 3).unwrap()];
         let event = SentEvent::new(number, self.test.app.clock.now(), kind, "x");
-        Call::of(&ingest_error_events::OPERATION)
-            .parameter("ingestId", self.project.ingest_id)
-            .query("sentry_key", self.project.public_key)
-            .bytes(event.envelope())
+        delivery(&self.project, &event)
     }
 
     fn evaluation(&self) -> Call {

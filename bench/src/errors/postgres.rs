@@ -145,7 +145,7 @@ impl Postgres {
         let mut conditions =
             format!("project_id < {PROJECTS} AND occurred_at >= '{from}' AND occurred_at < '{to}'");
         for (attribute, value) in filters {
-            write!(conditions, " AND {} = '{value}'", attribute.name())?;
+            write!(conditions, " AND {} = '{value}'", attribute.as_str())?;
         }
         if !filters.is_empty() {
             source.push_str(" JOIN errors ON errors.id = error_id");

@@ -46,7 +46,7 @@ pub(super) struct Question {
 impl Question {
     /// Returns the body of a request to a function.
     fn body(&self, projects: &[ProjectId]) -> Json {
-        let filter = |(attribute, value): &(Attribute, String)| json!({"categoryId": attribute.name(), "operator": "is", "value": value});
+        let filter = |(attribute, value): &(Attribute, String)| json!({"categoryId": attribute.as_str(), "operator": "is", "value": value});
         json!({
             "projectIds": projects,
             "from": self.data_set.from.as_millis(),

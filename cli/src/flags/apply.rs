@@ -10,7 +10,8 @@ use shared::json::Violations;
 use super::audit::entry_in;
 use super::comparison::compare;
 use super::conflict::{Conflict, Conflicts, full};
-use super::plan::PlannedAction;
+use super::plan::PlannedFlag;
+use super::planned::Planned;
 use crate::output::note;
 
 /// Outcome of one change.
@@ -27,7 +28,7 @@ enum Outcome {
 /// Retries blocked changes as long as any change succeeds. If the command is interrupted, applied
 /// changes stay, and the next import continues from there.
 pub(super) async fn apply(
-    changes: Vec<PlannedAction>,
+    changes: Vec<PlannedFlag>,
     store: &Store,
 ) -> Result<(usize, Conflicts), StoreError> {
     let total = changes.len();
@@ -61,7 +62,7 @@ pub(super) async fn apply(
             }
         }
         if blocked.is_empty() || blocked.len() == round {
-            let reason = |(change, reason): (PlannedAction, String)| Conflict {
+            let reason = |(change, reason): (PlannedFlag, String)| Conflict {
                 name: change.outcome().key.to_string(),
                 reason,
             };
@@ -72,11 +73,11 @@ pub(super) async fn apply(
     }
 }
 
-async fn apply_change(change: &PlannedAction, store: &Store) -> Result<Outcome, StoreError> {
+async fn apply_change(change: &PlannedFlag, store: &Store) -> Result<Outcome, StoreError> {
     match change {
-        PlannedAction::Created(flag) => create(flag, store).await,
-        PlannedAction::Changed(change) => replace(&change.stored, &change.flag, store).await,
-        PlannedAction::Unchanged(_) | PlannedAction::LeftAlone(_) => Ok(Outcome::Done),
+        Planned::Created(flag) => create(flag, store).await,
+        Planned::Changed(change) => replace(&change.stored, &change.new, store).await,
+        Planned::Unchanged(_) | Planned::LeftAlone(_) => Ok(Outcome::Done),
     }
 }
 

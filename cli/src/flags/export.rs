@@ -5,12 +5,13 @@ use flags::store::ListedFlags;
 use flags::{FeatureFlag, flagd};
 use shared::dynamodb::Store;
 
-use super::{ExportOptions, Format, all_flags, all_segments, document, find_project};
+use super::{ExportOptions, Format, all_flags, all_segments, document};
 use crate::error::CliError;
 use crate::output::{note, write};
+use crate::project::find;
 
 pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), CliError> {
-    let project = find_project(&options.project, store).await?;
+    let project = find(&options.project, store).await?;
     let text = match options.format {
         Format::Waymark => {
             let flags = all_flags(project.id, ListedFlags::All, store).await?;

@@ -3,23 +3,26 @@
 use serde::Serialize;
 
 use flags::store::ListedFlags;
+use flags::{FlagKey, SegmentKey};
 use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
 
 use super::apply::apply;
 use super::conflict::Conflicts;
-use super::plan::{Plan, PlanEntry, PlannedAction, plan};
-use super::segments::{SegmentPlan, SegmentPlanEntry};
-use super::{ImportOptions, all_flags, all_segments, document, find_project};
+use super::plan::{Plan, plan};
+use super::planned::PlanEntry;
+use super::segments::SegmentPlan;
+use super::{ImportOptions, all_flags, all_segments, document};
 use crate::error::CliError;
 use crate::output::{Output, note, write};
+use crate::project::find;
 
 /// The JSON output of an import.
 #[derive(Serialize)]
 struct Shown<'p> {
     applied: bool,
-    segments: Vec<SegmentPlanEntry<'p>>,
-    flags: Vec<PlanEntry<'p>>,
+    segments: Vec<PlanEntry<'p, SegmentKey>>,
+    flags: Vec<PlanEntry<'p, FlagKey>>,
 }
 
 pub(super) async fn run(
@@ -29,7 +32,7 @@ pub(super) async fn run(
 ) -> Result<(), CliError> {
     // The file is read first: an unusable file causes no request to the tables.
     let text = options.file.read()?;
-    let project = find_project(&options.project, store).await?;
+    let project = find(&options.project, store).await?;
     let now = Clock::System.now();
     let document =
         document::read(&text, project.id, now, || Ids::Random.new_uuid(now)).map_err(|error| {
@@ -44,16 +47,12 @@ pub(super) async fn run(
     let plan = plan(stored, document.flags, &segments, options.archive_missing, now)
         .map_err(CliError::ImportRejected)?;
 
-    let changes = segments.changes() + plan.count(PlannedAction::is_change);
-    let shown = Shown {
-        applied: options.apply,
-        segments: segments.shown(),
-        flags: plan.flags.iter().map(PlanEntry::of).collect(),
-    };
+    let changes = segments.count_changes() + plan.count_changes();
+    let shown = Shown { applied: options.apply, segments: segments.shown(), flags: plan.shown() };
     let is_last = !options.apply || changes == 0;
     if !output.is_json() {
         let summary = summary(&segments, &plan, is_last.then_some(changes));
-        let text = format!("{segments}{plan}\n{summary}");
+        let text = format!("{segments}{plan}{summary}");
         match write(text.trim_start()) {
             // The reader closed the pipe, which does not cancel the import.
             Err(error) if options.apply && error.kind() == std::io::ErrorKind::BrokenPipe => {}
@@ -78,23 +77,15 @@ pub(super) async fn run(
 
 /// Returns the counts of a plan and, with `changes_left`, the next step.
 fn summary(segments: &SegmentPlan, plan: &Plan, changes_left: Option<usize>) -> String {
-    let counts = [
-        (plan.count(|action| matches!(action, PlannedAction::Created(_))), "created"),
-        (plan.count(|action| matches!(action, PlannedAction::Changed(_))), "changed"),
-        (plan.count(|action| matches!(action, PlannedAction::Unchanged(_))), "unchanged"),
-        (plan.count(|action| matches!(action, PlannedAction::LeftAlone(_))), "left alone"),
-    ];
-    let counts: Vec<String> =
-        counts.into_iter().map(|(count, what)| format!("{count} {what}")).collect();
     let next = match changes_left {
         None => "",
         Some(0) => " No changes are needed.",
         Some(_) => " Nothing was written; run the command with --apply to apply the changes.",
     };
-    let of_segments = if segments.is_empty() {
+    let of_segments = if segments.0.is_empty() {
         String::new()
     } else {
         format!("Segments: {}.\n", segments.counts())
     };
-    format!("\n{of_segments}Flags: {}.{next}\n", counts.join(", "))
+    format!("\n{of_segments}Flags: {}.{next}\n", plan.counts())
 }

@@ -9,6 +9,7 @@ mod export;
 mod file;
 mod import;
 mod plan;
+mod planned;
 mod segments;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -18,15 +19,12 @@ use flags::flagd::GENERAL_DIFFERENCES;
 use flags::store::{FlagStore, ListedFlags};
 use flags::{FeatureFlag, Segment};
 use shared::dynamodb::Store;
-use shared::page::PageRequest;
-use shared::projects::project::{IdOrSlug, Project, ProjectId};
+use shared::page::{PageRequest, all_pages};
+use shared::projects::project::{IdOrSlug, ProjectId};
 
 use crate::error::CliError;
 use crate::output::Output;
 use crate::project::parse_id_or_slug;
-
-/// Flags or segments per read.
-const PAGE: u32 = 100;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlagsCommand {
@@ -97,44 +95,18 @@ pub(crate) async fn run(
     }
 }
 
-async fn find_project(name: &IdOrSlug, store: &Store) -> Result<Project, CliError> {
-    let found = match store.find_project(name).await? {
-        None => None,
-        Some(identity) => store.read_project(identity.id).await?,
-    };
-    found.ok_or_else(|| CliError::UnknownProject(name.clone()))
-}
-
 async fn all_flags(
     project: ProjectId,
     listed: ListedFlags,
     store: &Store,
 ) -> Result<Vec<FeatureFlag>, CliError> {
-    let mut flags = Vec::new();
-    let mut after = None;
-    loop {
-        let page = FlagStore::new(store)
-            .list_flags(project, listed, &PageRequest { limit: PAGE, after })
-            .await?;
-        flags.extend(page.items);
-        after = page.end;
-        if after.is_none() {
-            return Ok(flags);
-        }
-    }
+    let flags = FlagStore::new(store);
+    let read = async |request: &PageRequest| flags.list_flags(project, listed, request).await;
+    Ok(all_pages(usize::MAX, read).await?)
 }
 
 async fn all_segments(project: ProjectId, store: &Store) -> Result<Vec<Segment>, CliError> {
-    let mut segments = Vec::new();
-    let mut after = None;
-    loop {
-        let page = FlagStore::new(store)
-            .list_segments(project, &PageRequest { limit: PAGE, after })
-            .await?;
-        segments.extend(page.items);
-        after = page.end;
-        if after.is_none() {
-            return Ok(segments);
-        }
-    }
+    let flags = FlagStore::new(store);
+    let read = async |request: &PageRequest| flags.list_segments(project, request).await;
+    Ok(all_pages(usize::MAX, read).await?)
 }

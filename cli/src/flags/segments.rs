@@ -1,9 +1,6 @@
 //! Plans and applies segment changes of an import. They precede changes of the flags that use them.
 
 use std::collections::BTreeMap;
-use std::fmt;
-
-use serde::Serialize;
 
 use flags::segment::MAX_SEGMENTS;
 use flags::store::{FlagStore, SegmentCreation, SegmentReplacement};
@@ -14,26 +11,22 @@ use shared::idempotency::StoredResponse;
 use shared::timestamp::Timestamp;
 
 use super::audit::entry_in;
-use super::comparison::{FieldChange, compare_segments};
+use super::comparison::compare_segments;
 use super::conflict::{Conflict, full};
+use super::planned::{Actions, Change, Imported, Planned};
 use crate::output::note;
 
 /// Planned actions for the segments of a project, by key.
-#[derive(Debug, Default)]
-pub(super) struct SegmentPlan(BTreeMap<SegmentKey, PlannedSegmentAction>);
+pub(super) type SegmentPlan = Actions<SegmentKey, Segment>;
 
-/// Planned action for one segment.
-#[derive(Debug)]
-enum PlannedSegmentAction {
-    Created(Segment),
-    Changed {
-        stored: Box<Segment>,
-        segment: Box<Segment>,
-        fields: Vec<FieldChange>,
-    },
-    Unchanged,
-    /// In the project but not in the document.
-    LeftAlone,
+impl Imported for Segment {
+    fn name(&self) -> String {
+        format!("segment {}", self.key)
+    }
+
+    fn brief(&self) -> String {
+        format!("conditions: {}", self.conditions.len())
+    }
 }
 
 impl SegmentPlan {
@@ -45,12 +38,12 @@ impl SegmentPlan {
         for segment in described {
             let key = segment.key.clone();
             let action = match stored.remove(&key) {
-                None => PlannedSegmentAction::Created(segment),
-                Some(stored) => PlannedSegmentAction::of(stored, segment, now),
+                None => Planned::Created(segment),
+                Some(stored) => planned(stored, segment, now),
             };
             actions.insert(key, action);
         }
-        actions.extend(stored.into_keys().map(|key| (key, PlannedSegmentAction::LeftAlone)));
+        actions.extend(stored.into_iter().map(|(key, it)| (key, Planned::LeftAlone(it))));
         Self(actions)
     }
 
@@ -59,94 +52,49 @@ impl SegmentPlan {
         self.0.contains_key(key)
     }
 
-    /// `true` if neither the project nor the document has segments.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns a conflict if the project would exceed the segment limit.
     pub(super) fn conflict(&self) -> Option<Conflict> {
         let limit = usize::try_from(MAX_SEGMENTS).unwrap_or(usize::MAX);
-        let mut created = self
-            .0
-            .iter()
-            .filter(|(_, planned)| matches!(planned, PlannedSegmentAction::Created(_)));
-        let (key, _) = created.next().filter(|_| self.0.len() > limit)?;
+        let mut created = self.0.values().filter(|it| matches!(it, Planned::Created(_)));
+        let planned = created.next().filter(|_| self.0.len() > limit)?;
         let reason = format!(
             "the project would have {} segments; at most {limit} are allowed, delete some first",
             self.0.len()
         );
-        Some(Conflict { name: named(key), reason })
-    }
-
-    /// Returns the number of segments to write.
-    pub(super) fn changes(&self) -> usize {
-        self.0.values().filter(|planned| planned.is_change()).count()
-    }
-
-    /// Returns the counts of actions as text.
-    pub(super) fn counts(&self) -> String {
-        let count =
-            |action: &str| self.0.values().filter(|planned| planned.action() == action).count();
-        let counts = [
-            ("create", "created"),
-            ("change", "changed"),
-            ("none", "unchanged"),
-            ("not_in_document", "left alone"),
-        ];
-        counts.map(|(action, what)| format!("{} {what}", count(action))).join(", ")
-    }
-
-    /// Returns the plan as JSON output.
-    pub(super) fn shown(&self) -> Vec<SegmentPlanEntry<'_>> {
-        let shown = |(key, planned)| SegmentPlanEntry::of(key, planned);
-        self.0.iter().map(shown).collect()
+        Some(Conflict { name: planned.outcome().name(), reason })
     }
 
     /// Applies all possible changes. Returns their number, and the other changes with reasons.
     pub(super) async fn apply(self, store: &Store) -> Result<(usize, Vec<Conflict>), StoreError> {
         let (mut done, mut conflicts) = (0, Vec::new());
-        for (key, planned) in self.0.into_iter().filter(|(_, planned)| planned.is_change()) {
+        for planned in self.0.into_values().filter(Planned::is_change) {
+            let name = planned.outcome().name();
             match apply_change(&planned, store).await? {
                 None => {
                     done += 1;
-                    note(&named(&key));
+                    note(&name);
                 }
-                Some(reason) => conflicts.push(Conflict { name: named(&key), reason }),
+                Some(reason) => conflicts.push(Conflict { name, reason }),
             }
         }
         Ok((done, conflicts))
     }
 }
 
-impl PlannedSegmentAction {
-    fn of(stored: Segment, described: Segment, now: Timestamp) -> Self {
-        let fields = compare_segments(&stored, &described);
-        if fields.is_empty() {
-            return Self::Unchanged;
-        }
-        let segment = Segment {
-            name: described.name,
-            conditions: described.conditions,
-            version: stored.version.saturating_add(1),
-            updated_at: now,
-            ..stored.clone()
-        };
-        Self::Changed { stored: Box::new(stored), segment: Box::new(segment), fields }
+/// Returns the action for an existing segment.
+fn planned(stored: Segment, described: Segment, now: Timestamp) -> Planned<Segment> {
+    let fields = compare_segments(&stored, &described);
+    if fields.is_empty() {
+        return Planned::Unchanged(stored);
     }
-
-    fn is_change(&self) -> bool {
-        matches!(self, Self::Created(_) | Self::Changed { .. })
-    }
-
-    fn action(&self) -> &'static str {
-        match self {
-            Self::Created(_) => "create",
-            Self::Changed { .. } => "change",
-            Self::Unchanged => "none",
-            Self::LeftAlone => "not_in_document",
-        }
-    }
+    let new = Segment {
+        name: described.name,
+        conditions: described.conditions,
+        version: stored.version.saturating_add(1),
+        updated_at: now,
+        ..stored.clone()
+    };
+    Planned::Changed(Box::new(Change { stored, new, fields }))
 }
 
 /// Returns the audit entry of a change of a segment.
@@ -160,7 +108,7 @@ async fn entry_of(
 
 /// Applies one change. Returns the reason if it is impossible.
 async fn apply_change(
-    planned: &PlannedSegmentAction,
+    planned: &Planned<Segment>,
     store: &Store,
 ) -> Result<Option<String>, StoreError> {
     let overtaken = || {
@@ -169,8 +117,8 @@ async fn apply_change(
         Some(reason.to_owned())
     };
     match planned {
-        PlannedSegmentAction::Unchanged | PlannedSegmentAction::LeftAlone => Ok(None),
-        PlannedSegmentAction::Created(segment) => match FlagStore::new(store)
+        Planned::Unchanged(_) | Planned::LeftAlone(_) => Ok(None),
+        Planned::Created(segment) => match FlagStore::new(store)
             .create_segment(
                 segment.clone(),
                 &entry_of(segment, AuditAction::SegmentCreated, store).await?,
@@ -189,7 +137,8 @@ async fn apply_change(
                 Ok(if is_wanted { None } else { overtaken() })
             }
         },
-        PlannedSegmentAction::Changed { stored, segment, .. } => {
+        Planned::Changed(change) => {
+            let Change { stored, new: segment, .. } = change.as_ref();
             let entry = entry_of(segment, AuditAction::SegmentUpdated, store).await?;
             let mut retry = ConflictRetry::default();
             while retry.next_attempt().await {
@@ -200,7 +149,7 @@ async fn apply_change(
                 }
                 let found =
                     FlagStore::new(store).find_segment(segment.project_id, &segment.key).await?;
-                if found.as_ref() != Some(&**stored) {
+                if found.as_ref() != Some(stored) {
                     let is_wanted =
                         found.is_some_and(|it| compare_segments(&it, segment).is_empty());
                     return Ok(if is_wanted { None } else { overtaken() });
@@ -208,58 +157,6 @@ async fn apply_change(
             }
             Ok(overtaken())
         }
-    }
-}
-
-fn named(key: &SegmentKey) -> String {
-    format!("segment {key}")
-}
-
-/// A segment's planned action in the JSON output.
-#[derive(Serialize)]
-pub(super) struct SegmentPlanEntry<'p> {
-    key: &'p SegmentKey,
-    action: &'static str,
-    changes: &'p [FieldChange],
-}
-
-impl<'p> SegmentPlanEntry<'p> {
-    fn of(key: &'p SegmentKey, planned: &'p PlannedSegmentAction) -> Self {
-        let changes = match planned {
-            PlannedSegmentAction::Changed { fields, .. } => fields.as_slice(),
-            _ => &[],
-        };
-        Self { key, action: planned.action(), changes }
-    }
-}
-
-/// The text output: each segment on a line, followed by its changes.
-impl fmt::Display for SegmentPlan {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (key, planned) in &self.0 {
-            let name = named(key);
-            match planned {
-                PlannedSegmentAction::Created(segment) => {
-                    writeln!(
-                        formatter,
-                        "+ {name}: created, conditions: {}",
-                        segment.conditions.len()
-                    )?;
-                }
-                PlannedSegmentAction::Unchanged => writeln!(formatter, "= {name}: unchanged")?,
-                PlannedSegmentAction::LeftAlone => {
-                    writeln!(formatter, "? {name}: not in the file, left alone")?;
-                }
-                PlannedSegmentAction::Changed { fields, .. } => {
-                    writeln!(formatter, "~ {name}: changed")?;
-                    for change in fields {
-                        let lines = change.to_string();
-                        writeln!(formatter, "    {}", lines.replace('\n', "\n    "))?;
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }
 
@@ -295,11 +192,9 @@ mod tests {
             "? segment d: not in the file, left alone",
         ];
         assert_eq!(lines, expected);
-        assert_eq!((plan.changes(), plan.conflict()), (2, None));
+        assert_eq!((plan.count_changes(), plan.conflict()), (2, None));
         assert_eq!(plan.counts(), "1 created, 1 changed, 1 unchanged, 1 left alone");
-        let Some(PlannedSegmentAction::Changed { segment, .. }) = plan.0.values().nth(1) else {
-            panic!("segment b is not changed");
-        };
+        let segment = plan.0.values().nth(1).unwrap().outcome();
         assert_eq!((segment.version, segment.updated_at), (2, Timestamp::from_millis(9)));
     }
 

@@ -2,98 +2,57 @@
 
 use sha2::{Digest, Sha256};
 
-/// An attribute of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Attribute {
-    /// The environment: `production`.
-    Environment,
-    /// The version of the application.
-    Release,
-    /// `fatal`, `error`, `warning`, `info` or `debug`.
-    Level,
-    /// `true` if the application caught the exception, else `false`.
-    Handled,
-    /// The browser's name, without its version.
-    Browser,
-    /// The operating system's name, without its version.
-    Os,
-    /// The device's family or model.
-    Device,
-    /// The user's country, ISO 3166-1 alpha-2.
-    Country,
-    /// The platform of the SDK: `python`, `node`, `javascript`.
-    Platform,
-    /// The route, page or task.
-    Transaction,
-    /// `true` if the User-Agent is that of a robot, else `false`.
-    Bot,
-    /// The path of the request's URL, without parts that differ between requests.
-    Url,
-    /// The exception's class.
-    Type,
-    /// The source: the transaction, else the place of the throw.
-    Culprit,
-    /// The user, as a [`user_hash`]: it shows only whether two events have the same user.
-    User,
+shared::named_enum! {
+    /// An attribute of an event. The values in [`Attributes`](crate::category::Attributes) have this
+    /// order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Attribute {
+        /// The environment: `production`.
+        Environment = "environment",
+        /// The version of the application.
+        Release = "release",
+        /// `fatal`, `error`, `warning`, `info` or `debug`.
+        Level = "level",
+        /// `true` if the application caught the exception, else `false`.
+        Handled = "handled",
+        /// The browser's name, without its version.
+        Browser = "browser",
+        /// The operating system's name, without its version.
+        Os = "os",
+        /// The device's family or model.
+        Device = "device",
+        /// The user's country, ISO 3166-1 alpha-2.
+        Country = "country",
+        /// The platform of the SDK: `python`, `node`, `javascript`.
+        Platform = "platform",
+        /// The route, page or task.
+        Transaction = "transaction",
+        /// `true` if the User-Agent is that of a robot, else `false`.
+        Bot = "bot",
+        /// The path of the request's URL, without parts that differ between requests.
+        Url = "url",
+        /// The exception's class.
+        Type = "type",
+        /// The source: the transaction, else the place of the throw.
+        Culprit = "culprit",
+        /// The user, as a [`user_hash`]: it shows only whether two events have the same user.
+        User = "user",
+    }
 }
 
-/// The name and the label of each attribute, in the order of [`Attribute::ALL`].
-const NAMES: [(&str, &str); Attribute::ALL.len()] = [
-    ("environment", "Environment"),
-    ("release", "Release"),
-    ("level", "Level"),
-    ("handled", "Handled"),
-    ("browser", "Browser"),
-    ("os", "OS"),
-    ("device", "Device"),
-    ("country", "Country"),
-    ("platform", "Platform"),
-    ("transaction", "Transaction"),
-    ("bot", "Bot"),
-    ("url", "URL"),
-    ("type", "Type"),
-    ("culprit", "Culprit"),
-    ("user", "User"),
-];
-
 impl Attribute {
-    /// All attributes, in the order of their values in [`Attributes`].
-    pub const ALL: [Self; 15] = [
-        Self::Environment,
-        Self::Release,
-        Self::Level,
-        Self::Handled,
-        Self::Browser,
-        Self::Os,
-        Self::Device,
-        Self::Country,
-        Self::Platform,
-        Self::Transaction,
-        Self::Bot,
-        Self::Url,
-        Self::Type,
-        Self::Culprit,
-        Self::User,
-    ];
-
     /// Returns all attributes with texts that can be shown: all except the user.
     pub fn texts() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|attribute| *attribute != Self::User)
     }
 
-    /// Returns the name in filters and searches.
-    pub fn name(self) -> &'static str {
-        NAMES[self as usize].0
-    }
-
     /// Returns the name for users.
-    pub fn label(self) -> &'static str {
-        NAMES[self as usize].1
-    }
-
-    /// Returns the attribute with this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|attribute| attribute.name() == name)
+    pub fn label(self) -> String {
+        let name = self.as_str();
+        match self {
+            Self::Os | Self::Url => name.to_ascii_uppercase(),
+            _ => name[..1].to_ascii_uppercase() + &name[1..],
+        }
     }
 }
 
@@ -132,10 +91,10 @@ mod tests {
     fn attributes_are_in_the_order_of_their_values() {
         for (index, attribute) in Attribute::ALL.into_iter().enumerate() {
             assert_eq!(
-                (attribute as usize, Attribute::parse(attribute.name())),
+                (attribute as usize, Attribute::named(attribute.as_str())),
                 (index, Some(attribute))
             );
-            assert_eq!(attribute.label().to_lowercase(), attribute.name());
+            assert_eq!(attribute.label().to_lowercase(), attribute.as_str());
         }
     }
 }

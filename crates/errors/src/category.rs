@@ -23,7 +23,7 @@ impl Category {
     /// Returns the name in filters.
     pub fn name(&self) -> Cow<'static, str> {
         match self {
-            Self::Attribute(attribute) => Cow::Borrowed(attribute.name()),
+            Self::Attribute(attribute) => Cow::Borrowed(attribute.as_str()),
             Self::Tag(key) => Cow::Owned(format!("{TAGS}{key}")),
         }
     }
@@ -32,7 +32,7 @@ impl Category {
     pub fn parse(name: &str) -> Option<Self> {
         match name.strip_prefix(TAGS) {
             Some(key) => TagKey::parse(key).map(Self::Tag),
-            None => Attribute::parse(name).map(Self::Attribute),
+            None => Attribute::named(name).map(Self::Attribute),
         }
     }
 
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn category_names_are_unique() {
         for attribute in Attribute::ALL {
-            assert_eq!(TagKey::parse(attribute.name()), None);
-            assert_eq!(Category::parse(attribute.name()), Some(attribute.into()));
+            assert_eq!(TagKey::parse(attribute.as_str()), None);
+            assert_eq!(Category::parse(attribute.as_str()), Some(attribute.into()));
         }
         let tag = Category::parse("tags.tenant");
         assert_eq!(tag.map(|tag| tag.name().into_owned()).as_deref(), Some("tags.tenant"));

@@ -355,8 +355,7 @@ enum AssigneeChange {
 impl ErrorPatch {
     /// Parses the body of update-error. `null` resets a field to its initial value.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let status = fields.optional("status", violations, text(ErrorStatus::parse));
             let status = status.or_reset_to(ErrorStatus::Open);
             let resolved_in = fields.optional("resolvedIn", violations, text(parse_resolved_in));
@@ -373,8 +372,7 @@ impl ErrorPatch {
                 in_next_release: in_next_release?,
                 assignee: assignee?.map_or(AssigneeChange::Unchanged, AssigneeChange::To),
             })
-        });
-        violations.into_result(patch)
+        })
     }
 }
 

@@ -38,7 +38,7 @@ impl TagKey {
             return None;
         }
         // The tag `Browser` would have the label of the category `browser`.
-        let mut reserved = Attribute::ALL.into_iter().map(Attribute::name).chain([ERROR_ID]);
+        let mut reserved = Attribute::ALL.into_iter().map(Attribute::as_str).chain([ERROR_ID]);
         if reserved.any(|name| name.eq_ignore_ascii_case(text)) {
             return None;
         }

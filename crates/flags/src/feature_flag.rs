@@ -51,18 +51,9 @@ macro_rules! key_type {
                     " letters, digits, `.`, `_` and `-`"
                 )))
             }
-
-            /// Returns the key's text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(&self.0)
-            }
-        }
+        shared::text_type!($name);
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -73,14 +73,12 @@ pub struct SegmentPatch {
 impl SegmentDraft {
     /// Reads the body of create-segment.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let key = fields.required("key", violations, text(SegmentKey::parse));
             let name = fields.required("name", violations, text(parse_name));
             let conditions = fields.required("conditions", violations, read_conditions);
             Some(Self { key: key?, name: name?, conditions: conditions? })
-        });
-        violations.into_result(draft)
+        })
     }
 
     /// Returns the new segment, created at `now`. Rejects a segment that is too large.
@@ -109,8 +107,7 @@ impl SegmentDraft {
 impl SegmentPatch {
     /// Reads the body of update-segment. Both fields reject `null`, since neither has a default.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let name = match fields.get("name") {
                 None => Some(None),
                 Some(_) => fields.required("name", violations, text(parse_name)).map(Some),
@@ -120,8 +117,7 @@ impl SegmentPatch {
                 Some(_) => fields.required("conditions", violations, read_conditions).map(Some),
             };
             Some(Self { name: name?, conditions: conditions? })
-        });
-        violations.into_result(patch)
+        })
     }
 
     /// Returns the segment with the patch applied at `now`. If anything differs, the version is

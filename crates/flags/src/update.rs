@@ -24,11 +24,10 @@ impl<'j, 'a> FlagUpdate<'j, 'a> {
         if body.member(RESTORE_VERSION).is_none() {
             return FlagPatch::check(body).map(Self::Patch);
         }
-        let mut violations = Violations::default();
-        let version = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             fields.required(RESTORE_VERSION, violations, number(parse_version))
-        });
-        violations.into_result(version.map(Self::Restore))
+        })
+        .map(Self::Restore)
     }
 }
 

@@ -1,12 +1,11 @@
 //! Email addresses of users and their confirmation (`docs/notifications.md`, "Addresses and
 //! tokens").
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use shared::json::{FieldError, Fields, Json, ViolationCode, Violations, text};
 use shared::timestamp::Timestamp;
 
 /// Lifetime of a confirmation link.
@@ -54,18 +53,9 @@ impl EmailAddress {
         let is_valid = text.contains('@') && text.bytes().all(|byte| byte.is_ascii_graphic());
         is_valid.then(|| Self(text.to_owned()))
     }
-
-    /// Returns the text of the address.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for EmailAddress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
+shared::text_type!(EmailAddress);
 
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.split_once('@') else { return false };
@@ -102,11 +92,9 @@ fn is_top_level(text: &str) -> bool {
 
 /// Parses the request body of set-email-address.
 pub fn read_email_address(body: &Json<'_>) -> Result<EmailAddress, Violations> {
-    let mut violations = Violations::default();
-    let address = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+    Fields::of_body(body, |fields, violations| {
         fields.required("email", violations, text(EmailAddress::parse))
-    });
-    violations.into_result(address)
+    })
 }
 
 /// The random part of a confirmation link or undo link.

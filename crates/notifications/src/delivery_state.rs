@@ -35,25 +35,13 @@ pub struct DeliveryState {
     pub revision: u64,
 }
 
-/// The decision whether to send an email of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SendDecision {
-    /// Do not send: the window is open.
-    Wait,
-    /// Send an email about all visible feed entries after this one, if there are any.
-    Send {
-        /// The number of the last entry that needs no email.
-        after: u64,
-    },
-}
-
 impl DeliveryState {
-    /// Returns the decision for a kind at `now`. `delivered`: [`crate::feed::FeedHead::delivered`].
-    pub fn decide(&self, kind: DomainEventKind, delivered: u64, now: Timestamp) -> SendDecision {
+    /// Returns the number of the last feed entry that needs no email of a kind, or `None` while its
+    /// window is open. `delivered`: [`crate::feed::FeedHead::delivered`].
+    pub fn covered(&self, kind: DomainEventKind, delivered: u64, now: Timestamp) -> Option<u64> {
         match self.windows.get(&kind) {
-            Some(window) if now < window.until => SendDecision::Wait,
-            Some(window) => SendDecision::Send { after: window.covered },
-            None => SendDecision::Send { after: delivered },
+            Some(window) => (now >= window.until).then_some(window.covered),
+            None => Some(delivered),
         }
     }
 
@@ -128,22 +116,19 @@ mod tests {
     #[test]
     fn later_events_are_batched_for_ten_minutes() {
         let mut state = DeliveryState::default();
-        assert_eq!(state.decide(KIND, 4, at(0)), SendDecision::Send { after: 4 });
+        assert_eq!(state.covered(KIND, 4, at(0)), Some(4));
         state.note_sent(KIND, 5, at(0));
-        assert_eq!(state.decide(KIND, 5, at(9)), SendDecision::Wait);
-        assert_eq!(state.decide(KIND, 7, at(10)), SendDecision::Send { after: 5 });
+        assert_eq!(state.covered(KIND, 5, at(9)), None);
+        assert_eq!(state.covered(KIND, 7, at(10)), Some(5));
         // Other kinds do not wait.
-        assert_eq!(
-            state.decide(DomainEventKind::FlagChanged, 7, at(1)),
-            SendDecision::Send { after: 7 }
-        );
+        assert_eq!(state.covered(DomainEventKind::FlagChanged, 7, at(1)), Some(7));
     }
 
     #[test]
     fn storms_cause_seven_emails_an_hour() {
         let (mut state, mut sent) = (DeliveryState::default(), 0);
         for minute in 0..=60 {
-            if let SendDecision::Send { .. } = state.decide(KIND, 0, at(minute)) {
+            if state.covered(KIND, 0, at(minute)).is_some() {
                 state.note_sent(KIND, minute, at(minute));
                 sent += 1;
             }
@@ -163,8 +148,8 @@ mod tests {
         assert_eq!(state.rate_limited_until(3, at(60)), None);
         assert!(state.defer(KIND, 1, at(50), at(21)));
         assert!(!state.defer(KIND, 1, at(60), at(50)), "already deferred");
-        assert_eq!(state.decide(KIND, 9, at(59)), SendDecision::Wait);
-        assert_eq!(state.decide(KIND, 9, at(60)), SendDecision::Send { after: 1 });
+        assert_eq!(state.covered(KIND, 9, at(59)), None);
+        assert_eq!(state.covered(KIND, 9, at(60)), Some(1));
         state.note_sent(KIND, 9, at(60));
         assert!(state.defer(KIND, 9, at(70), at(61)), "another email");
     }

@@ -69,11 +69,10 @@ pub struct EmailPreferencesUpdate(Vec<EmailPreference>);
 impl EmailPreferencesUpdate {
     /// Parses the request body of update-email-preferences.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let update = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             fields.required("preferences", violations, read_items)
-        });
-        violations.into_result(update.map(Self))
+        })
+        .map(Self)
     }
 
     /// Returns the update that turns one type off.

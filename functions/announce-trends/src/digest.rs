@@ -13,7 +13,7 @@ use notifications::domain_event::{DigestSubject, DomainEvent, DomainEventKind, V
 use notifications::store::NotificationStore;
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::page::PageRequest;
+use shared::page::{PageRequest, all_pages};
 use shared::projects::project::ProjectId;
 use shared::text;
 use shared::timestamp::Timestamp;
@@ -23,8 +23,6 @@ use shared::timestamp::Timestamp;
 const MAX_NAMED: usize = 3;
 /// Minimum difference between the numbers of two announced weeks.
 const MIN_INTERVAL: u64 = 1;
-/// Flags per read.
-const FLAG_PAGE_SIZE: u32 = 100;
 /// End of a week: Monday 08:00 UTC.
 const WEEK_END: Duration = Duration::from_hours(8);
 const DAY: Duration = Duration::from_hours(24);
@@ -155,17 +153,11 @@ async fn changed_flags(
     project: ProjectId,
     time_range: &Range<Timestamp>,
 ) -> Result<Vec<FeatureFlag>, StoreError> {
-    let mut request = PageRequest { limit: FLAG_PAGE_SIZE, after: None };
-    let mut changed = Vec::new();
-    loop {
-        let page =
-            FlagStore::new(&app.store).list_flags(project, ListedFlags::All, &request).await?;
-        changed.extend(page.items.into_iter().filter(|flag| time_range.contains(&flag.updated_at)));
-        if page.end.is_none() {
-            break;
-        }
-        request.after = page.end;
-    }
+    let flags = FlagStore::new(&app.store);
+    let read =
+        async |request: &PageRequest| flags.list_flags(project, ListedFlags::All, request).await;
+    let mut changed = all_pages(usize::MAX, read).await?;
+    changed.retain(|flag| time_range.contains(&flag.updated_at));
     changed.sort_by_key(|flag| std::cmp::Reverse(flag.updated_at));
     Ok(changed)
 }

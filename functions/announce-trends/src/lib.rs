@@ -51,7 +51,6 @@ pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
         spikes::announce(&mut job).await,
         passes::weekly(&mut job).await,
         passes::daily(&mut job).await,
-        passes::resolve(&mut job).await,
     ] {
         if let Err(failure) = outcome {
             job.note_failure(failure);
@@ -60,54 +59,21 @@ pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     job.failure.map_or(Ok(()), Err)
 }
 
-/// The reason why a project was skipped.
-enum SkipReason {
-    /// The check timed out. A retry would most likely time out too.
-    TookTooLong,
-    /// The check failed.
-    Failed(StoreError),
-}
-
-impl SkipReason {
-    /// Returns `true` if a retry can succeed.
-    fn is_transient(&self) -> bool {
-        matches!(self, Self::Failed(failure) if failure.may_pass())
-    }
-}
-
-impl From<SkipReason> for StoreError {
-    fn from(reason: SkipReason) -> Self {
-        match reason {
-            SkipReason::TookTooLong => Self::Unavailable("project check timed out".into()),
-            SkipReason::Failed(failure) => failure,
-        }
-    }
-}
-
 /// Runs the check of one project, with a timeout.
 async fn check_project(
-    project: ProjectId,
-    work: impl Future<Output = Result<(), StoreError>>,
-) -> Result<(), SkipReason> {
-    check_within(PROJECT_TIMEOUT, project, work).await
-}
-
-async fn check_within(
     timeout: Duration,
     project: ProjectId,
     work: impl Future<Output = Result<(), StoreError>>,
-) -> Result<(), SkipReason> {
-    match tokio::time::timeout(timeout, work).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(failure)) => {
-            tracing::error!(%project, %failure, "project check failed");
-            Err(SkipReason::Failed(failure))
-        }
-        Err(_) => {
-            tracing::error!(%project, "project check timed out");
-            Err(SkipReason::TookTooLong)
-        }
-    }
+) -> Result<(), StoreError> {
+    let checked = match tokio::time::timeout(timeout, work).await {
+        Ok(checked) => checked,
+        // Not transient: a retry would most likely time out too, and block the pass.
+        Err(_) => Err(StoreError::OtherService {
+            service: "project check",
+            cause: "timed out".to_owned(),
+        }),
+    };
+    checked.inspect_err(|failure| tracing::error!(%project, %failure, "project check failed"))
 }
 
 #[cfg(test)]
@@ -121,14 +87,10 @@ mod tests {
     #[tokio::test]
     async fn slow_projects_are_skipped() {
         let project = ProjectId::parse("01902f3c-0000-7000-8000-000000000000").unwrap();
-        let cut = check_within(TIME, project, pending()).await;
-        let Err(cut @ SkipReason::TookTooLong) = cut else { panic!("no timeout") };
-        assert!(!cut.is_transient(), "retries would block the pass");
-        assert!(matches!(StoreError::from(cut), StoreError::Unavailable(_)));
-
-        assert!(check_within(TIME, project, async { Ok(()) }).await.is_ok());
+        let cut = check_project(TIME, project, pending()).await;
+        assert!(!cut.unwrap_err().may_pass(), "retries would block the pass");
+        assert!(check_project(TIME, project, async { Ok(()) }).await.is_ok());
         let failed = async { Err(StoreError::Unavailable("connection refused".into())) };
-        let failed = check_within(TIME, project, failed).await;
-        assert!(failed.is_err_and(|failed| failed.is_transient()));
+        assert!(check_project(TIME, project, failed).await.unwrap_err().may_pass());
     }
 }

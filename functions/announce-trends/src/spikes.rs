@@ -12,7 +12,7 @@ use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use crate::{CONCURRENT_PROJECTS, JobContext, check_project};
+use crate::{CONCURRENT_PROJECTS, JobContext, PROJECT_TIMEOUT, check_project};
 
 /// Name of the pass.
 const SPIKES: &str = "spikes";
@@ -32,8 +32,8 @@ pub(crate) async fn announce(job: &mut JobContext<'_>) -> Result<(), StoreError>
         return Ok(());
     }
     projects.sort_unstable();
-    let left_at =
-        NotificationStore::new(&app.store).find_pass(SPIKES).await?.and_then(|pass| pass.after);
+    let notifications = NotificationStore::new(&app.store);
+    let left_at = notifications.find_pass(SPIKES).await?.and_then(|pass| pass.after);
     let left_at = left_at.as_deref().and_then(ProjectId::parse);
     let first = left_at.map_or(0, |after| projects.partition_point(|project| *project <= after));
     projects.rotate_left(first);
@@ -45,15 +45,17 @@ pub(crate) async fn announce(job: &mut JobContext<'_>) -> Result<(), StoreError>
             is_cut = true;
             break;
         }
-        let checked = some.iter().map(|project| check_project(*project, check(app, *project, now)));
+        let checked = some
+            .iter()
+            .map(|project| check_project(PROJECT_TIMEOUT, *project, check(app, *project, now)));
         for failure in join_all(checked).await.into_iter().filter_map(Result::err) {
-            job.note_failure(failure.into());
+            job.note_failure(failure);
         }
         last_visited = some.last();
     }
     let after = if is_cut { last_visited.map(ToString::to_string) } else { None };
     if after.is_some() || left_at.is_some() {
-        NotificationStore::new(&app.store).save_pass(SPIKES, &Pass { round: 0, after }).await?;
+        notifications.save_pass(SPIKES, &Pass { round: 0, after }).await?;
     }
     Ok(())
 }

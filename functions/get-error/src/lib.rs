@@ -25,6 +25,6 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     // The packer stores when an error was last seen before it hides the rows that say so.
     let counts = store.count_events_by_error(project_id, now).await?;
     let error = store.find_error(project_id, id, now).await?;
-    let error = error.ok_or_else(http::error_not_found)?;
-    ApiResponse::ok(&counts.show(&error))?.with_version(error.version)
+    let (error, count) = counts.of(error.ok_or_else(http::error_not_found)?);
+    ApiResponse::ok(&error.shown(count))?.with_version(error.version)
 }

@@ -250,7 +250,7 @@ pub(crate) async fn store_event(
     draw: u32,
 ) -> Result<(), Problem> {
     let project_id = access.project;
-    let kind = event.description();
+    let kind = event.description.clone();
     let release = event.attributes.get(Attribute::Release);
     let (release_seen, (mut shards, tags), mut found, ()) = tokio::try_join!(
         see_release(app, project_id, release),

@@ -110,7 +110,7 @@ async fn handle(app: &App, incoming: &ApiRequest) -> ApiResult {
     // Storage.
     let [.., a, b, c, d] = new_id;
     let draw = u32::from_be_bytes([a, b, c, d]);
-    let (replay, fingerprint) = (event.replay.clone(), event.fingerprint);
+    let (replay, fingerprint) = (event.replay.clone(), event.description.fingerprint);
     Box::pin(store_event(app, &access, event_id, event, received_at, draw)).await?;
     replays::link_error(app, &access, replay, fingerprint).await?;
     if let Some(envelope) = &envelope {

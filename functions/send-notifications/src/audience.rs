@@ -28,12 +28,12 @@ pub(crate) async fn recipient(
     kind: DomainEventKind,
 ) -> Result<Option<Recipient>, StoreError> {
     let UserName { organization, user } = name;
-    let preferences =
-        NotificationStore::new(&app.store).find_email_preferences(organization, user).await?;
+    let notifications = NotificationStore::new(&app.store);
+    let preferences = notifications.find_email_preferences(organization, user).await?;
     if !preferences.is_enabled(kind.notification_type()) {
         return Ok(None);
     }
-    let address = NotificationStore::new(&app.store).find_address(name).await?;
+    let address = notifications.find_address(name).await?;
     let member = app.store.find_membership(organization, user).await?.member;
     let sign_in = || member.as_ref().and_then(|it| EmailAddress::parse(it.user.as_str()).ok());
     let Some(email) = address.confirmed.or_else(sign_in) else { return Ok(None) };

@@ -17,7 +17,7 @@ use crate::senders::{Mailer, NO_RESPONSE, SendError};
 pub(crate) async fn send(job: &mut JobContext<'_>) {
     let mailer = job.senders.mailer.as_ref();
     for shard in job.leases.shards() {
-        let users = NotificationStore::new(&job.app.store).pending_confirmations(shard).await;
+        let users = job.notifications().pending_confirmations(shard).await;
         for name in job.unless_failed(users).unwrap_or_default() {
             let processed = process_request(job, mailer, shard, &name).await;
             job.unless_failed(processed);
@@ -35,8 +35,8 @@ async fn process_request(
     shard: Shard,
     name: &UserName,
 ) -> Result<(), StoreError> {
-    let app = job.app;
-    let mut address = NotificationStore::new(&app.store).find_address(name).await?;
+    let (app, notifications) = (job.app, job.notifications());
+    let mut address = notifications.find_address(name).await?;
     while let Some(replaced) = address.unnotified(app.clock.now()).cloned() {
         let Some(mailer) = mailer else { return Ok(()) };
         let since = replaced.ends.minus(TIME_TO_UNDO);
@@ -54,27 +54,18 @@ async fn process_request(
                 return Err(StoreError::OtherService { service: "SES", cause });
             }
         }
-        address = mark_notified(app, name, replaced.nonce).await?;
+        address = mark_notified(notifications, name, replaced.nonce).await?;
     }
 
     let now = app.clock.now();
     let Some(pending) = address.pending.clone().filter(|pending| now < pending.ends) else {
-        if address.pending.take().is_some() {
-            // The pending address has expired.
-            return NotificationStore::new(&app.store)
-                .complete_confirmation_request(name, &address)
-                .await
-                .map(drop);
-        }
-        // The address was confirmed or withdrawn.
-        return NotificationStore::new(&app.store)
-            .delete_confirmation_request(name, &address)
-            .await
-            .map(drop);
+        // The address was confirmed or withdrawn, unless it has expired.
+        let has_expired = address.pending.take().is_some();
+        return notifications.end_confirmation_request(name, &address, has_expired).await.map(drop);
     };
     let Some(mailer) = mailer else { return Ok(()) };
     let email = &pending.email;
-    let earlier = NotificationStore::new(&app.store).confirmation_times(email).await?;
+    let earlier = notifications.confirmation_times(email).await?;
     let since = address.next_confirmation_at(&earlier).unwrap_or(now);
     if since > now {
         return Ok(());
@@ -86,10 +77,8 @@ async fn process_request(
     let url = link(app, mailer, name, pending.nonce).await?;
     // Counted before it is sent, so that a crash cannot cause uncounted emails.
     let confirmations = address.record_confirmation(&earlier, now);
-    if !NotificationStore::new(&app.store)
-        .record_confirmation_times(name, &address, email, [&earlier, &confirmations])
-        .await?
-    {
+    let counted = [&earlier[..], &confirmations];
+    if !notifications.record_confirmation_times(name, &address, email, counted).await? {
         // A concurrent request changed the address. The next invocation sends the email to the new
         // one.
         job.note_waiting(since);
@@ -98,19 +87,13 @@ async fn process_request(
     address.revision = address.revision.saturating_add(1);
     let browser = pending.user_agent.as_deref().map(|it| browser_name(Some(it)));
     let message = confirmation(email, name.organization.as_str(), browser.as_deref(), &url);
-    match mailer.send(email, &message).await {
-        Ok(()) => NotificationStore::new(&app.store)
-            .delete_confirmation_request(name, &address)
-            .await
-            .map(drop),
+    let is_rejected = match mailer.send(email, &message).await {
+        Ok(()) => false,
         Err(SendError::Rejected(reason)) => {
             job.rejected_emails += 1;
             address.rejection = Some(Rejection { at: now, reason });
             address.pending = None;
-            NotificationStore::new(&app.store)
-                .complete_confirmation_request(name, &address)
-                .await
-                .map(drop)
+            true
         }
         Err(SendError::Failed(cause)) => {
             job.note_waiting(since);
@@ -119,12 +102,12 @@ async fn process_request(
             if cause != NO_RESPONSE {
                 address.confirmations.pop();
             }
-            NotificationStore::new(&app.store)
-                .record_confirmation_times(name, &address, email, [&confirmations, &earlier])
-                .await?;
-            Err(StoreError::OtherService { service: "SES", cause })
+            let uncounted = [&confirmations[..], &earlier];
+            notifications.record_confirmation_times(name, &address, email, uncounted).await?;
+            return Err(StoreError::OtherService { service: "SES", cause });
         }
-    }
+    };
+    notifications.end_confirmation_request(name, &address, is_rejected).await.map(drop)
 }
 
 /// Returns the link that confirms or restores an address.
@@ -143,18 +126,18 @@ async fn link(
 /// Records that the security email was sent, and returns the address. Retries after concurrent
 /// changes.
 async fn mark_notified(
-    app: &App,
+    notifications: NotificationStore<'_>,
     name: &UserName,
     nonce: Nonce,
 ) -> Result<UserAddress, StoreError> {
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        let mut address = NotificationStore::new(&app.store).find_address(name).await?;
+        let mut address = notifications.find_address(name).await?;
         let Some(replaced) = address.replaced.iter_mut().find(|it| it.nonce == nonce) else {
             return Ok(address);
         };
         replaced.is_notified = true;
-        if NotificationStore::new(&app.store).replace_address(name, &address, false).await? {
+        if notifications.replace_address(name, &address, false).await? {
             address.revision = address.revision.saturating_add(1);
             return Ok(address);
         }

@@ -7,7 +7,7 @@ use errors::spike::Hour;
 use errors::store::ErrorStore;
 use notifications::TokenKeyCache;
 use notifications::address::{Rejection, UserAddress};
-use notifications::delivery_state::{DeliveryState, SendDecision};
+use notifications::delivery_state::DeliveryState;
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::feed::{FeedEntry, most_important};
 use notifications::mail::{Email, NotificationEmail, Plot, ProjectLink, ProjectSection};
@@ -16,7 +16,7 @@ use notifications::token::Token;
 use people::store::PeopleStore;
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::page::PageRequest;
+use shared::page::{PageRequest, all_pages};
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
@@ -27,8 +27,6 @@ use crate::people_emails::browser_name;
 use crate::senders::{Mailer, SendError};
 use crate::subjects::drop_deleted;
 
-/// Members per read.
-const MEMBERS_AT_ONCE: u32 = 100;
 /// Number of hours in a plot.
 const PLOTTED_HOURS: u16 = 24;
 /// Maximum errors of a project whose events are counted: the most frequent, including old ones.
@@ -65,7 +63,7 @@ async fn begin_passes(job: &mut JobContext<'_>) -> VecDeque<FeedPass> {
     let app = job.app;
     let mut passes = VecDeque::new();
     for shard in job.leases.shards() {
-        let feeds = NotificationStore::new(&app.store).organizations_with_feed(shard).await;
+        let feeds = job.notifications().organizations_with_feed(shard).await;
         for organization in job.unless_failed(feeds).unwrap_or_default() {
             if job.deadline.has_passed() {
                 // The age of unread feeds is unknown.
@@ -84,17 +82,10 @@ async fn members_of(
     app: &App,
     organization: &Organization,
 ) -> Result<BTreeSet<String>, StoreError> {
-    let mut page_request = PageRequest { limit: MEMBERS_AT_ONCE, after: None };
-    let mut users = BTreeSet::new();
-    loop {
-        let people = PeopleStore::new(&app.store);
-        let page = people.list_members(organization, &page_request).await?;
-        users.extend(page.items.into_iter().map(|member| member.user.to_string()));
-        page_request.after = page.end;
-        if page_request.after.is_none() {
-            return Ok(users);
-        }
-    }
+    let people = PeopleStore::new(&app.store);
+    let read = async |request: &PageRequest| people.list_members(organization, request).await;
+    let members = all_pages(usize::MAX, read).await?;
+    Ok(members.into_iter().map(|member| member.user.to_string()).collect())
 }
 
 /// The progress of a pass after one turn.
@@ -132,7 +123,8 @@ impl FeedPass {
         shard: Shard,
         organization: Organization,
     ) -> Result<Self, StoreError> {
-        let feed = NotificationStore::new(&app.store).find_feed(&organization).await?;
+        let notifications = NotificationStore::new(&app.store);
+        let feed = notifications.find_feed(&organization).await?;
         let now = app.clock.now();
         let newest = feed.entries.last().map_or(feed.head.delivered, |entry| entry.number);
         let checkpoint = feed.checkpoint.as_ref();
@@ -152,7 +144,7 @@ impl FeedPass {
         kinds.dedup();
         if !kinds.is_empty() {
             let mut members = members_of(app, &organization).await?;
-            let known = NotificationStore::new(&app.store).list_addresses(&organization).await?;
+            let known = notifications.list_addresses(&organization).await?;
             let mut users = Vec::with_capacity(known.len());
             for known in known {
                 let user = known.name.user;
@@ -240,9 +232,7 @@ impl FeedPass {
         let name = UserName { organization: self.organization.clone(), user: user.clone() };
         let mut state = self.feed.delivery_states.get(user.as_str()).cloned().unwrap_or_default();
         let delivered = self.feed.head.delivered;
-        let SendDecision::Send { after } = state.decide(kind, delivered, now) else {
-            return Ok(());
-        };
+        let Some(after) = state.covered(kind, delivered, now) else { return Ok(()) };
         let new_entries = self.feed.entries.iter().filter(|entry| {
             entry.number > after
                 && entry.number <= self.last
@@ -331,7 +321,8 @@ impl FeedPass {
         mut state: DeliveryState,
     ) -> Result<(), StoreError> {
         let now = app.clock.now();
-        if !NotificationStore::new(&app.store).replace_delivery_state(name, &state, now).await? {
+        let notifications = NotificationStore::new(&app.store);
+        if !notifications.replace_delivery_state(name, &state, now).await? {
             // Another invocation has taken over the lease.
             return Err(StoreError::Contended("another invocation emails the same user".into()));
         }
@@ -347,12 +338,11 @@ impl FeedPass {
     /// Advances the feed and deletes obsolete items, if all users are processed. Returns the pass
     /// over newer entries after a resumed pass.
     async fn end(mut self, job: &mut JobContext<'_>) -> Result<Option<Self>, StoreError> {
+        let (notifications, organization) = (job.notifications(), &self.organization);
         if !self.is_complete {
             if self.feed.checkpoint.is_some() {
                 // An unreadable recipient does not delay newer entries.
-                NotificationStore::new(&job.app.store)
-                    .save_checkpoint(&self.organization, self.feed.head.delivered, None)
-                    .await?;
+                notifications.save_checkpoint(organization, self.feed.head.delivered, None).await?;
             }
             self.note_waiting(job);
             return Ok(None);
@@ -363,21 +353,16 @@ impl FeedPass {
             .map(|window| window.covered)
             .min()
             .map_or(self.last, |covered| covered.min(self.last));
-        let organization = &self.organization;
-        NotificationStore::new(&app.store)
-            .advance_feed(organization, &self.feed, self.last, obsolete)
-            .await?;
+        notifications.advance_feed(organization, &self.feed, self.last, obsolete).await?;
         let idle: Vec<(String, DeliveryState)> =
             self.feed.delivery_states.extract_if(.., |_, state| state.is_idle(now)).collect();
         for (user, state) in idle {
             let Ok(user) = UserId::parse(&user) else { continue };
-            let name = UserName { organization: self.organization.clone(), user };
-            NotificationStore::new(&app.store).replace_delivery_state(&name, &state, now).await?;
+            let name = UserName { organization: organization.clone(), user };
+            notifications.replace_delivery_state(&name, &state, now).await?;
         }
         if self.feed.delivery_states.is_empty() {
-            NotificationStore::new(&app.store)
-                .delete_feed_head(&self.organization, self.last)
-                .await?;
+            notifications.delete_feed_head(organization, self.last).await?;
         }
         if !self.has_newer_entries {
             return Ok(None);
@@ -549,11 +534,12 @@ async fn change_address(
     name: &UserName,
     change: impl FnOnce(&mut UserAddress),
 ) -> Result<(), StoreError> {
-    let mut address = NotificationStore::new(&app.store).find_address(name).await?;
+    let notifications = NotificationStore::new(&app.store);
+    let mut address = notifications.find_address(name).await?;
     if !address.is_stored() {
         // Do not restore the item of an erased user.
         return Ok(());
     }
     change(&mut address);
-    NotificationStore::new(&app.store).replace_address(name, &address, false).await.map(drop)
+    notifications.replace_address(name, &address, false).await.map(drop)
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::json;
 
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
-use notifications::store::{EventBatch, NotificationStore, Shard};
+use notifications::store::{EventBatch, Shard};
 use shared::dynamodb::StoreError;
 
 use crate::JobContext;
@@ -34,8 +34,7 @@ async fn publish_page(
     shard: Shard,
     after: Option<&str>,
 ) -> Result<Option<String>, StoreError> {
-    let mut page =
-        NotificationStore::new(&job.app.store).event_batches(shard, after, BATCH_PAGE_SIZE).await?;
+    let mut page = job.notifications().event_batches(shard, after, BATCH_PAGE_SIZE).await?;
     for mut batch in page.batches {
         batch.domain_events.retain(|domain_event| domain_event.kind.detail_type().is_some());
         if job.deadline.has_passed() || !job.leases.keep(job.app, shard).await? {
@@ -44,7 +43,7 @@ async fn publish_page(
         }
         let events = events_of(job, &batch).await?;
         let Err(PublishError { cause, remaining }) = publisher.publish(&events).await else {
-            NotificationStore::new(&job.app.store).delete_event_batch(shard, &batch).await?;
+            job.notifications().delete_event_batch(shard, &batch).await?;
             continue;
         };
         tracing::error!(cause, "events not published");
@@ -64,7 +63,7 @@ async fn publish_page(
             page.last = None;
             break;
         }
-        NotificationStore::new(&job.app.store).replace_event_batch(shard, &batch).await?;
+        job.notifications().replace_event_batch(shard, &batch).await?;
     }
     Ok(page.last)
 }

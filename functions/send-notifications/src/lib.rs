@@ -87,7 +87,12 @@ struct JobContext<'r> {
     failure: Option<StoreError>,
 }
 
-impl JobContext<'_> {
+impl<'r> JobContext<'r> {
+    /// Returns the store of notifications.
+    fn notifications(&self) -> NotificationStore<'r> {
+        NotificationStore::new(&self.app.store)
+    }
+
     /// Records an unsent notification that is overdue since a time.
     fn note_waiting(&mut self, since: Timestamp) {
         self.waiting_since = Some(self.waiting_since.map_or(since, |known| known.min(since)));
@@ -162,8 +167,7 @@ async fn pass(job: &mut JobContext<'_>) -> Result<(), StoreError> {
 async fn take_busy_shards(job: &mut JobContext<'_>) -> Result<(), StoreError> {
     let app = job.app;
     for shard in Shard::all() {
-        if !job.leases.has(shard) && NotificationStore::new(&app.store).is_shard_busy(shard).await?
-        {
+        if !job.leases.has(shard) && job.notifications().is_shard_busy(shard).await? {
             job.leases.take(app, shard).await?;
         }
     }

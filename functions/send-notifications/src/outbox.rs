@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use notifications::domain_event::{DomainEvent, Visibility};
 use notifications::feed::can_batch;
-use notifications::store::{Channels, NotificationStore, OutboxPage, Shard};
+use notifications::store::{Channels, OutboxPage, Shard};
 use shared::dynamodb::StoreError;
 use shared::projects::project::Organization;
 
@@ -15,7 +15,7 @@ use crate::{JobContext, markers};
 pub(crate) async fn dispatch_all(job: &mut JobContext<'_>) {
     let mut turns = VecDeque::new();
     for shard in job.leases.shards() {
-        let visibilities = NotificationStore::new(&job.app.store).outbox_visibilities(shard).await;
+        let visibilities = job.notifications().outbox_visibilities(shard).await;
         let visibilities = job.unless_failed(visibilities).unwrap_or_default();
         turns.extend(visibilities.into_iter().map(|visibility| (shard, visibility)));
     }
@@ -35,7 +35,7 @@ async fn dispatch_page(
 ) -> Result<bool, StoreError> {
     let app = job.app;
     let OutboxPage { domain_events: mut waiting, has_more } =
-        NotificationStore::new(&app.store).outbox_page(shard, visibility).await?;
+        job.notifications().outbox_page(shard, visibility).await?;
     let Some(first) = waiting.first().cloned() else { return Ok(false) };
     // The first event by key need not be the earliest.
     let since = waiting.iter().map(|domain_event| domain_event.at).min().unwrap_or(first.at);
@@ -56,7 +56,7 @@ async fn dispatch_page(
         marked.inspect_err(|_| job.note_waiting(since))?;
     }
     let target = organization.as_ref().map(|organization| (organization, channels));
-    let dispatched = NotificationStore::new(&app.store).dispatch(target, &waiting, new_id).await;
+    let dispatched = job.notifications().dispatch(target, &waiting, new_id).await;
     let is_dispatched = dispatched.inspect_err(|_| job.note_waiting(since))?;
     Ok(!is_dispatched || has_more || waiting.len() < found)
 }

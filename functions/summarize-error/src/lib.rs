@@ -59,8 +59,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     let events = &query.events;
     let seen = ErrorStore::new(&app.store).count_events_by_error(project, now).await?;
     let error = ErrorStore::new(&app.store).find_error(project, id, now).await?;
-    let error = error.ok_or_else(http::error_not_found)?;
-    let (first_seen, last_seen) = (error.first_seen, seen.show(&error).last_seen);
+    let (error, _) = seen.of(error.ok_or_else(http::error_not_found)?);
+    let (first_seen, last_seen) = (error.first_seen, error.last_seen);
     let counted = count(app, project, events, ErrorCounts::of_users(false), now).await?;
     let (count_of_events, users) = (counted.all_events(), counted.users_of_single()?);
     let mut shares = Vec::with_capacity(query.by.len());

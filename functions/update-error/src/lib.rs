@@ -42,7 +42,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
         // Storage and response.
         let is_same = error == stored;
         if is_same || store.replace_error(project_id, &stored, &error, None).await? {
-            return ApiResponse::ok(&counts.show(&error))?.with_version(error.version);
+            let (error, count) = counts.of(error);
+            return ApiResponse::ok(&error.shown(count))?.with_version(error.version);
         }
     }
     Err(Problem::conflict("the error kept changing"))

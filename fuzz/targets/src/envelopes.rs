@@ -71,7 +71,7 @@ pub(crate) fn store_bodies(bytes: &[u8]) {
 
 fn assert_same(event: &NormalizedEvent, again: &NormalizedEvent) {
     assert_eq!(event.payload, again.payload);
-    assert_eq!(event.fingerprint, again.fingerprint);
+    assert_eq!(event.description.fingerprint, again.description.fingerprint);
     assert_eq!(event.attributes, again.attributes);
 }
 
@@ -93,10 +93,10 @@ fn check(event: &NormalizedEvent) {
             value.is_none_or(|it| !it.is_empty() && it.chars().count() <= ATTRIBUTE_CHARACTERS)
         );
     }
-    let description = describe_stored_event(&event.payload, event.fingerprint);
+    let description = describe_stored_event(&event.payload, event.description.fingerprint);
     assert_eq!(
         description,
-        Some(event.description()),
+        Some(event.description.clone()),
         "the description differs from the stored one"
     );
 }

@@ -35,6 +35,11 @@ pub fn n(value: impl Into<i64>) -> AttributeValue {
     AttributeValue::N(value.into().to_string())
 }
 
+/// Returns a count as a number attribute. Counts do not reach `i64::MAX`.
+pub fn count(value: u64) -> AttributeValue {
+    n(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
 /// Returns a binary attribute.
 pub fn b(value: &[u8]) -> AttributeValue {
     AttributeValue::B(Blob::new(value))

@@ -34,18 +34,9 @@ impl KeyId {
         let valid = text.len() == KEY_ID_LENGTH && text.bytes().all(|b| b.is_ascii_alphanumeric());
         valid.then(|| Self(text.to_owned()))
     }
-
-    /// Returns the id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for KeyId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
+crate::text_type!(KeyId);
 
 /// A whole API key as a client sends it. It contains the secret, so it has neither `Debug` nor
 /// `Display`.
@@ -230,18 +221,9 @@ impl UserId {
         let valid = (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
         valid.then(|| Self(text.to_owned())).ok_or(NotAUser)
     }
-
-    /// Returns the user as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for UserId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
+crate::text_type!(UserId);
 
 /// The author of a change, as recorded in its history.
 #[derive(Debug, Clone, PartialEq, Eq)]

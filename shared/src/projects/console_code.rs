@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::NoRandomness;
 use super::api_key::ApiKey;
-use crate::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use crate::json::{FieldError, Fields, Json, ViolationCode, Violations, text};
 
 /// Lifetime of a code. A browser needs a few seconds to start.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(1);
@@ -34,11 +34,9 @@ impl ConsoleCode {
 
     /// Parses the body of exchange-console-code.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let code = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             fields.required("code", violations, text(Self::parse))
-        });
-        violations.into_result(code)
+        })
     }
 
     fn parse(text: &str) -> Result<Self, FieldError> {
@@ -49,9 +47,7 @@ impl ConsoleCode {
 
     /// Returns the violation of a code that opens no key, regardless of the reason.
     pub fn unusable() -> Violations {
-        let mut violations = Violations::default();
-        violations.note(&JsonPath::Root.member("code"), ViolationCode::InvalidValue, UNUSABLE);
-        violations
+        Violations::of_field("code", ViolationCode::InvalidValue, UNUSABLE)
     }
 
     /// Returns the code as links contain it.

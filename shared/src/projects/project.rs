@@ -41,18 +41,9 @@ impl Slug {
             && ProjectId::parse(text).is_none();
         valid.then(|| Self(text.to_owned())).ok_or(NotASlug)
     }
-
-    /// Returns the slug as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for Slug {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
+crate::text_type!(Slug);
 
 /// The name of a project in a request: its id or its slug. The two never look alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -98,18 +89,9 @@ impl Organization {
         let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed);
         valid.then(|| Self(text.to_owned())).ok_or(NotAnOrganization)
     }
-
-    /// Returns the organization's name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for Organization {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
+crate::text_type!(Organization);
 
 /// The name of a project for people: 1 to 200 characters after trimming, none of them a control
 /// character.

@@ -56,11 +56,6 @@ impl SecretDigest {
         let is_base64 = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         (text.len() == Secret::LENGTH && text.bytes().all(is_base64)).then(|| Self(text.to_owned()))
     }
-
-    /// Returns the digest as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl PartialEq for SecretDigest {
@@ -69,11 +64,7 @@ impl PartialEq for SecretDigest {
     }
 }
 
-impl fmt::Display for SecretDigest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
+crate::text_type!(SecretDigest);
 
 impl fmt::Debug for SecretDigest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,14 +16,6 @@ use tests::stack::{Stack, send};
 /// Concurrent requests. API Gateway and Lambda would accept as many.
 const CONCURRENT_REQUESTS: usize = 300;
 
-fn request(stack: &Stack, method: Method, path: &str) -> RequestBuilder {
-    stack.http.request(method, format!("{}{path}", stack.base_url))
-}
-
-fn with_key(stack: &Stack, method: Method, path: &str) -> RequestBuilder {
-    request(stack, method, path).header("x-api-key", &stack.key)
-}
-
 /// Returns status, body and headers of a response.
 async fn fetch(request: RequestBuilder) -> (u16, Value, HeaderMap) {
     let response = request.send().await.unwrap();
@@ -44,8 +36,8 @@ async fn gateway_routes_requests_and_survives_load_and_kills() {
 
 async fn function_responds_to_300_requests_at_once(stack: &Stack) {
     let started = Instant::now();
-    let all = (0..CONCURRENT_REQUESTS)
-        .map(|_| send("get-caller", with_key(stack, Method::GET, "/v0/me")));
+    let all =
+        (0..CONCURRENT_REQUESTS).map(|_| send("get-caller", stack.with_key(Method::GET, "/v0/me")));
     let replies = join_all(all).await;
     let mut statuses: HashMap<u16, usize> = HashMap::new();
     for reply in replies {
@@ -53,12 +45,12 @@ async fn function_responds_to_300_requests_at_once(stack: &Stack) {
     }
     assert_eq!(statuses, HashMap::from([(200, CONCURRENT_REQUESTS)]), "{:?}", started.elapsed());
     // Later requests succeed, too.
-    assert_eq!(send("get-caller", with_key(stack, Method::GET, "/v0/me")).await.status, 200);
+    assert_eq!(send("get-caller", stack.with_key(Method::GET, "/v0/me")).await.status, 200);
     assert_eq!(stack.served().len(), CONCURRENT_REQUESTS + 1);
 }
 
 async fn killed_functions_respond_again(stack: &Stack) {
-    let me = || send("get-caller", with_key(stack, Method::GET, "/v0/me"));
+    let me = || send("get-caller", stack.with_key(Method::GET, "/v0/me"));
     assert_eq!(me().await.status, 200);
     for _ in 0..3 {
         let processes = stack.processes_of("get-caller");
@@ -76,14 +68,14 @@ async fn killed_functions_respond_again(stack: &Stack) {
 
 async fn gateway_errors_match_api_gateway(stack: &Stack) {
     let key = HeaderValue::from_str(&"x".repeat(MAX_HEAD_BYTES)).unwrap();
-    let large = || with_key(stack, Method::POST, &format!("/v0/project/{PROJECT}/feature-flags"));
+    let large = || stack.with_key(Method::POST, &format!("/v0/project/{PROJECT}/feature-flags"));
     for (request, status, message) in [
-        (with_key(stack, Method::GET, "/v0/nothing"), 404, "Not Found"),
-        (with_key(stack, Method::DELETE, "/v0/me"), 404, "Not Found"),
-        (with_key(stack, Method::GET, "/v0/me/"), 404, "Not Found"),
+        (stack.with_key(Method::GET, "/v0/nothing"), 404, "Not Found"),
+        (stack.with_key(Method::DELETE, "/v0/me"), 404, "Not Found"),
+        (stack.with_key(Method::GET, "/v0/me/"), 404, "Not Found"),
         (large().body(vec![b' '; MAX_BODY_BYTES + 1]), 413, "Request Entity Too Large"),
         (
-            request(stack, Method::GET, "/v0/me").header("x-api-key", key),
+            stack.request(Method::GET, "/v0/me").header("x-api-key", key),
             431,
             "Request Header Fields Too Large",
         ),
@@ -100,7 +92,7 @@ async fn gateway_errors_match_api_gateway(stack: &Stack) {
     assert_eq!((status, &body["code"]), (413, &json!("body_too_large")));
 
     for path in ["/v0/me", "/v0/nothing"] {
-        let preflight = request(stack, Method::OPTIONS, path);
+        let preflight = stack.request(Method::OPTIONS, path);
         let (status, _, headers) =
             fetch(preflight.header("access-control-request-method", "GET")).await;
         assert_eq!((status, &headers["access-control-allow-origin"]), (204, &"*".parse().unwrap()));
@@ -120,11 +112,11 @@ async fn non_utf8_requests_reach_the_function(stack: &Stack) {
     for value in [named(b"caf\xe9"), named("café".as_bytes()), named(b"\xff\xfe"), named(b"a\tb")]
     {
         for header in ["x-anything", "user-agent", "cookie", "content-type", "idempotency-key"] {
-            let request = with_key(stack, Method::POST, &flags).header(header, &value);
+            let request = stack.with_key(Method::POST, &flags).header(header, &value);
             let reply = send("create-feature-flag", request.body("{}")).await;
             assert!(matches!(reply.status, 400 | 415), "{header}: {value:?}: {}", reply.body);
         }
-        let request = request(stack, Method::GET, "/v0/me").header("x-api-key", &value);
+        let request = stack.request(Method::GET, "/v0/me").header("x-api-key", &value);
         let reply = send("get-caller", request).await;
         assert_eq!(reply.problem(), (401, "invalid_api_key"), "{value:?}");
     }
@@ -136,10 +128,11 @@ async fn non_utf8_requests_reach_the_function(stack: &Stack) {
         ("a?limit=%FF&x=\"<>`{}|\\^", 404, "flag_not_found"),
     ] {
         let reply =
-            send("get-feature-flag", with_key(stack, Method::GET, &format!("{flags}/{path}")));
+            send("get-feature-flag", stack.with_key(Method::GET, &format!("{flags}/{path}")));
         assert_eq!(reply.await.problem(), (status, code), "{path}");
     }
-    let created = with_key(stack, Method::POST, &flags.replace("shop", "%73hop"))
+    let created = stack
+        .with_key(Method::POST, &flags.replace("shop", "%73hop"))
         .json(&json!({"key": "flag", "name": "é", "type": "boolean"}));
     assert_eq!(send("create-feature-flag", created).await.status, 201);
 }
@@ -153,22 +146,22 @@ async fn other_envelope_items_are_accepted_and_dropped(stack: &Stack) {
         [header.as_bytes(), payload, b"\n"].concat()
     };
     for kind in ["session", "transaction", "client_report", "log", "profile_chunk"] {
-        let request = request(stack, Method::POST, &path).body(envelope(kind, b"{}"));
+        let request = stack.request(Method::POST, &path).body(envelope(kind, b"{}"));
         let reply = send("ingest-error-events", request).await;
         assert_eq!((reply.status, reply.body), (200, json!({})), "{kind}");
     }
     for kind in ["replay_recording", "attachment", "profile"] {
         // Not UTF-8, like data that SDKs compress.
         let payload = b"{\"segment_id\":0}\n\x78\x9c\xff\xfe\x00";
-        let request = request(stack, Method::POST, &path).body(envelope(kind, payload));
+        let request = stack.request(Method::POST, &path).body(envelope(kind, payload));
         let (status, body, headers) = fetch(request).await;
         assert_eq!((status, body), (200, json!({})), "{kind}");
         assert_eq!(headers["access-control-allow-origin"], "*");
     }
     let event = SentEvent::new(1, shared::app::Clock::System.now(), "TypeError", "x");
-    let request = request(stack, Method::POST, &path).body(event.envelope());
+    let request = stack.request(Method::POST, &path).body(event.envelope());
     assert_eq!(send("ingest-error-events", request).await.status, 200);
-    let list = with_key(stack, Method::GET, &format!("/v0/projects/{PROJECT}/errors"));
-    let reply = send("list-errors", list.timeout(Duration::from_mins(1))).await;
+    let list = stack.with_key(Method::GET, &format!("/v0/projects/{PROJECT}/errors"));
+    let reply = send("list-errors", list).await;
     assert_eq!(reply.body["items"].as_array().unwrap().len(), 1);
 }

@@ -8,8 +8,6 @@ mod console;
 mod errors;
 mod flags;
 mod gateway;
-mod insights;
-mod markers;
 mod notifications;
 mod privacy;
 mod recording_proxy;

@@ -2,11 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests::stack::{Stack, send};
 
 /// Maximum delay of an email. A job sends it every few seconds, but a busy machine can be slow.
 const MAX_DELAY: Duration = Duration::from_mins(1);
+
+/// The path of the caller's address.
+const ADDRESS: &str = "/v0/notifications/email-address";
 
 async fn emails(stack: &Stack) -> Vec<Value> {
     // Pages of other origins cannot read the mailbox.
@@ -20,8 +24,7 @@ async fn confirmation_emails_arrive_in_the_mailbox() {
     // The first request builds and starts a function.
     assert_eq!(stack.run_job("send-notifications").await.status(), 200);
     let set = async {
-        let url = format!("{}/v0/notifications/email-address", stack.base_url);
-        let set = stack.http.put(url).header("x-api-key", &stack.key);
+        let set = stack.with_key(Method::PUT, ADDRESS);
         let reply =
             send("set-email-address", set.json(&json!({"email": "mira@example.com"}))).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -47,7 +50,6 @@ async fn confirmation_emails_arrive_in_the_mailbox() {
     for page in [stack.http.get(link), stack.http.post(link)] {
         assert_eq!(page.send().await.unwrap().status(), 200);
     }
-    let shown = stack.http.get(format!("{}/v0/notifications/email-address", stack.base_url));
-    let shown = send("get-email-address", shown.header("x-api-key", &stack.key)).await;
+    let shown = send("get-email-address", stack.with_key(Method::GET, ADDRESS)).await;
     assert_eq!(shown.body, json!({"email": "mira@example.com", "pendingEmail": null}));
 }

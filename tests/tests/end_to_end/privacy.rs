@@ -1,5 +1,6 @@
 //! Logs contain no data of people and applications.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests::app::PROJECT;
 use tests::errors::project;
@@ -61,9 +62,8 @@ fn requests() -> Vec<(&'static str, String, Value)> {
 async fn logs_contain_no_secrets_or_caller_data() {
     let stack = Stack::start().await;
     for (method, path, body) in requests() {
-        let url = format!("{}{path}", stack.base_url);
-        let request = stack.http.request(method.parse().unwrap(), url);
-        let request = request.header("x-api-key", &stack.key).header("cookie", "private-cookie");
+        let request = stack.with_key(method.parse().unwrap(), &path);
+        let request = request.header("cookie", "private-cookie");
         let request = request.header("x-origin-secret", "private-secret-of-the-distribution");
         let request = request.header("user-agent", "private-agent");
         let request = if body.is_null() { request } else { request.json(&body) };
@@ -72,7 +72,7 @@ async fn logs_contain_no_secrets_or_caller_data() {
     }
 
     let project = project(&stack.store, stack.project_id).await;
-    let url = format!("{}/api/{}/store/", stack.base_url, project.ingest_id);
+    let path = format!("/api/{}/store/", project.ingest_id);
     let event = json!({
         "exception": {"values": [{"type": "PrivateError", "value": "private-message"}]},
         "user": {"id": "private-user", "email": "private-user@example.com", "ip_address": "192.0.2.77"},
@@ -83,7 +83,7 @@ async fn logs_contain_no_secrets_or_caller_data() {
     {
         let auth =
             format!("Sentry sentry_version=7, sentry_key={key}, sentry_secret=private-secret");
-        let request = stack.http.post(&url).header("x-sentry-auth", auth).json(&event);
+        let request = stack.request(Method::POST, &path).header("x-sentry-auth", auth).json(&event);
         assert_eq!(request.send().await.unwrap().status().as_u16(), status, "{key}");
     }
 

@@ -52,8 +52,7 @@ struct Work<'s> {
 
 impl Work<'_> {
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("{}{}", self.stack.base_url, path.replace("{project}", PROJECT));
-        self.stack.http.request(method, url).header("x-api-key", &self.stack.key)
+        self.stack.with_key(method, &path.replace("{project}", PROJECT))
     }
 
     fn post(&self, path: &str, body: &Value) -> RequestBuilder {
@@ -65,8 +64,7 @@ impl Work<'_> {
         let kind = format!("Error{}", char::from(b'A' + u8::try_from(number % 20).unwrap_or(0)));
         let event = SentEvent::new(number, now(), &kind, "x");
         let event = event.with("user", &format!("user-{}", number % 1_000));
-        let url = format!("{}{}", self.stack.base_url, self.ingestion);
-        self.stack.http.post(url).body(event.envelope())
+        self.stack.request(Method::POST, &self.ingestion).body(event.envelope())
     }
 
     /// Returns the next request.

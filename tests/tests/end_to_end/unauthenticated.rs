@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use reqwest::RequestBuilder;
+use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 
 use shared::app::Clock;
@@ -40,15 +40,15 @@ struct Target<'s> {
 impl Target<'_> {
     fn evaluation(&self) -> RequestBuilder {
         let path = format!("/v0/project/{PROJECT}/ofrep/v1/evaluate/flags/checkout");
-        let request = self.stack.http.post(format!("{}{path}", self.stack.base_url));
+        let request = self.stack.request(Method::POST, &path);
         request.json(&json!({"context": {"targetingKey": "user-1"}}))
     }
 
     fn delivery(&self, key: &str) -> RequestBuilder {
         let number = self.events.fetch_add(1, Ordering::Relaxed);
         let event = SentEvent::new(number, Clock::System.now(), "TypeError", "x");
-        let url = format!("{}{}?sentry_key={key}", self.stack.base_url, self.ingestion);
-        self.stack.http.post(url).body(event.envelope())
+        let path = format!("{}?sentry_key={key}", self.ingestion);
+        self.stack.request(Method::POST, &path).body(event.envelope())
     }
 
     /// Sends unauthenticated requests until `is_over`, and returns their number.
@@ -121,9 +121,8 @@ async fn unauthenticated_requests_displace_no_callers() {
     let ingestion = format!("/api/{}/envelope/", project.ingest_id);
     let target = Target { stack: &stack, ingestion, events: AtomicU64::new(0) };
     let flag = json!({"key": "checkout", "name": "Checkout", "type": "boolean"});
-    let url = format!("{}/v0/project/{PROJECT}/feature-flags", stack.base_url);
-    let created =
-        stack.http.post(url).header("x-api-key", &stack.key).json(&flag).send().await.unwrap();
+    let flags = format!("/v0/project/{PROJECT}/feature-flags");
+    let created = stack.with_key(Method::POST, &flags).json(&flag).send().await.unwrap();
     assert_eq!(created.status(), 201);
     // Functions start with their first request, in as many processes as there are concurrent
     // requests.

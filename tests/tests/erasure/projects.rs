@@ -93,7 +93,7 @@ async fn erased_projects_leave_no_items() {
 #[tokio::test]
 async fn erased_projects_return_404_and_free_their_slug() {
     let (test, _, erased) = filled().await;
-    let list = || Call::of(FLAGS).parameter("idOrSlug", PROJECT).key(&test.key);
+    let list = || test.call(FLAGS);
     assert_eq!(list().send(&test.app).await.status, 200);
     test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap();
     // A function that has cached the project serves it for a minute.

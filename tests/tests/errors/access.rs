@@ -1,25 +1,13 @@
-//! Access to errors, and the order of checks.
+//! Errors of several projects, and replaced DSN keys.
 
 use serde_json::json;
 
-use shared::app::Operation;
 use shared::projects::dsn::PublicKey;
 use shared::projects::project::Project;
-use tests::app::PROJECT;
 use tests::call::Call;
 use tests::errors::SentEvent;
 
-use super::{GET, LIST, LIST_EVENTS, Tracker, UPDATE};
-
-/// Returns a call without an API key that is valid for an existing error.
-fn valid(operation: &'static Operation, project: &str, error: &str) -> Call {
-    let call = Call::of(operation).parameter("idOrSlug", project).parameter("errorId", error);
-    match operation.method.as_str() {
-        "POST" => call.json(&json!({ "projectIds": [project] })),
-        "PATCH" => call.json(&json!({ "status": "open" })),
-        _ => call,
-    }
-}
+use super::{LIST, Tracker};
 
 /// Returns a tracker with one error, and the error's id.
 async fn with_error() -> (Tracker, String) {
@@ -27,30 +15,6 @@ async fn with_error() -> (Tracker, String) {
     tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x is not a function")).await;
     let id = tracker.the_error().await["errorId"].as_str().unwrap().to_owned();
     (tracker, id)
-}
-
-#[tokio::test]
-async fn foreign_and_malformed_error_ids_return_404() {
-    let (tracker, id) = with_error().await;
-    let test = &tracker.test;
-    tracker.other_project("other").await;
-    for operation in [GET, LIST_EVENTS, UPDATE] {
-        for (project, id) in [
-            ("other", id.as_str()),
-            (PROJECT, "01902f3c-0000-7000-8000-000000000000"),
-            (PROJECT, "nonsense"),
-            (PROJECT, &id.replace('-', "")),
-            (PROJECT, &format!("{{{id}}}")),
-            (PROJECT, "%00"),
-        ] {
-            let reply = valid(operation, project, id).key(&test.key).send(&test.app).await;
-            assert_eq!(reply.problem(), (404, "error_not_found"), "{} {id}", operation.name);
-        }
-        let project = test.project_id.to_string().to_uppercase();
-        let reply =
-            valid(operation, &project, &id.to_uppercase()).key(&test.key).send(&test.app).await;
-        assert_eq!(reply.status, 200, "{}: {}", operation.name, reply.body);
-    }
 }
 
 #[tokio::test]
@@ -72,13 +36,6 @@ async fn projects_have_separate_errors() {
 
 fn listed_error(id: &str) -> serde_json::Value {
     json!({ "errorId": id })
-}
-
-#[tokio::test]
-async fn projects_in_bodies_are_checked_last() {
-    let tracker = Tracker::start().await;
-    let reply = tracker.query(&json!({"projectIds": ["missing"], "limit": 0})).await;
-    assert_eq!(reply.violations(), [("/limit", "out_of_range")]);
 }
 
 #[tokio::test]

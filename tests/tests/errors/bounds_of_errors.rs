@@ -114,14 +114,6 @@ async fn unused_error_reservations_are_released_within_a_day() {
 }
 
 #[tokio::test]
-async fn concurrent_first_events_create_one_error() {
-    let tracker = Tracker::start().await;
-    let events: Vec<SentEvent> = (0..24).map(|number| event(&tracker, number, "A")).collect();
-    tracker.deliver_all(&events).await;
-    assert_eq!(counts(&tracker).await, [("AError: x".to_owned(), 24)]);
-}
-
-#[tokio::test]
 async fn errors_expire_407_days_after_their_last_event() {
     let tracker = Tracker::start().await;
     tracker.deliver(&event(&tracker, 1, "A")).await;

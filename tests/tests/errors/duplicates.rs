@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::json;
-use tests::app::{PROJECT, app_over};
+use tests::app::app_over;
 use tests::errors::SentEvent;
 
 use super::{DAY, ENVELOPE, HOUR, MINUTE, Tracker, delivery};
@@ -81,27 +81,6 @@ async fn repeated_deliveries_do_not_reopen_errors() {
     expected["resolvedAt"] = json!("2026-11-21T04:21:00.000Z");
     expected["resolvedBy"] = json!("owner");
     assert_eq!(tracker.the_error().await, expected);
-}
-
-#[tokio::test]
-async fn equal_event_ids_in_two_projects_both_count() {
-    let tracker = Tracker::start().await;
-    let other = tracker.other_project("other").await;
-    let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
-    for project in [&tracker.project, &other] {
-        for _ in 0..2 {
-            assert_eq!(tracker.deliver_to(project, &event).await.status, 200);
-        }
-    }
-    let mut both = tracker.since(DAY);
-    both["projectIds"] = json!([PROJECT, "other"]);
-    let counts: Vec<_> = tracker
-        .filled(&both)
-        .await
-        .into_iter()
-        .map(|(_, events, errors)| (events, errors))
-        .collect();
-    assert_eq!(counts, [(2, 2)]);
 }
 
 #[tokio::test]

@@ -7,12 +7,12 @@ use ingest_error_events::delivery::add_log_shards;
 use shared::dynamodb::Store;
 use shared::projects::project::Project;
 use shared::timestamp::Timestamp;
-use tests::app::{PROJECT, START, TestApp, app_over};
+use tests::app::{START, TestApp, app_over};
 use tests::call::{Call, Reply};
 use tests::errors::SentEvent;
 use tests::scripted::{ScriptedDynamoDb, ScriptedReply, cancelled, reply_under};
 
-use super::{ENVELOPE, GET, LIST, LIST_EVENTS, Tracker, UPDATE};
+use super::{ENVELOPE, Tracker};
 
 const INGEST_ID: u64 = 42;
 const PUBLIC_KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -80,19 +80,9 @@ async fn silent_or_stopped_dynamodb_gives_503() {
     let mut tracker = Tracker::start().await;
     let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
     tracker.deliver(&event).await;
-    let error = tracker.the_error().await;
     tracker.test.engine.kill();
     let reply = tracker.deliver_to(&tracker.project, &event).await;
     assert_unavailable(&reply);
-    for operation in [LIST, GET, LIST_EVENTS] {
-        let reply = tracker.call_for(operation, &error).send(&tracker.test.app).await;
-        assert_eq!(reply.problem(), (503, "unavailable"), "{}", operation.name);
-        assert_eq!(reply.headers["retry-after"], "1");
-    }
-    let call = tracker.call_for(UPDATE, &error).json(&json!({"status": "ignored"}));
-    assert_eq!(call.send(&tracker.test.app).await.problem(), (503, "unavailable"));
-    let reply = tracker.query(&json!({"projectIds": [PROJECT]})).await;
-    assert_eq!(reply.problem(), (503, "unavailable"));
 }
 
 /// The partition of the row or of the event's key is throttled.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use shared::projects::project::Project;
-use tests::call::{Call, Gateway};
+use tests::call::Call;
 use tests::errors::{SentEvent, envelope};
 
 use super::{ENVELOPE, STORE, Tracker, delivery};
@@ -23,38 +23,6 @@ fn keyless(tracker: &Tracker, path: &str) -> Call {
 
 fn dsn(project: &Project, key: &str) -> String {
     format!("https://{key}@errors.example.com/prefix/{}", project.ingest_id)
-}
-
-#[tokio::test]
-async fn keys_are_accepted_in_every_sdk_location() {
-    let tracker = Tracker::start().await;
-    let key = tracker.project.public_key.to_string();
-    let header = format!("Sentry sentry_version=7, sentry_client=x/1, sentry_key={key}");
-    for path in [ENVELOPE, STORE, "/api/{ingestId}/envelope", "/api/{ingestId}/store"] {
-        for gateway in [Gateway::HttpApi, Gateway::RestApi] {
-            for call in [
-                keyless(&tracker, path).query("sentry_key", &key),
-                keyless(&tracker, path).query("sentry_key", key.to_uppercase()),
-                keyless(&tracker, path).header("x-sentry-auth", &header),
-                keyless(&tracker, path).header("authorization", &header),
-                keyless(&tracker, path)
-                    .header("x-sentry-auth", &header.replace(", ", ","))
-                    .query("sentry_key", &key)
-                    .query("sentry_version", 7),
-            ] {
-                let reply = call.gateway(gateway).send(&tracker.test.app).await;
-                assert_eq!(reply.status, 200, "{path} {}", reply.body);
-            }
-        }
-    }
-    let event = SentEvent::new(1, tracker.now(), "TypeError", "x is not a function");
-    let header = json!({"event_id": event.id, "dsn": dsn(&tracker.project, &key)});
-    let body = envelope(&header, &[("event", event.payload().to_string())]);
-    let call = Call::of(&ingest_error_events::OPERATION)
-        .parameter("ingestId", tracker.project.ingest_id)
-        .bytes(body);
-    assert_eq!(call.send(&tracker.test.app).await.status, 200);
-    assert_eq!(tracker.total(&json!({})).await, 1);
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use shared::app::{App, Clock, Operation};
 use shared::projects::project::{Project, ProjectId};
 use tests::app::{PROJECT, TestApp, clock_at};
 use tests::call::Call;
-use tests::errors::{SentEvent, project};
+use tests::errors::{SentEvent, delivery, project};
 use tests::process::Process;
 use tests::seed;
 
@@ -31,7 +31,6 @@ const LONGEST_WORK: Duration = Duration::from_millis(120);
 /// The age of the oldest events, in days.
 const DAYS: u64 = 6;
 
-const DELIVER: &Operation = &ingest_error_events::OPERATION;
 const QUERY: &Operation = &query_error_timeseries::OPERATION;
 const LIST: &Operation = &list_errors::OPERATION;
 const LIST_EVENTS: &Operation = &list_error_events::OPERATION;
@@ -53,8 +52,7 @@ async fn create_due_projects(test: &TestApp, wave: u64) -> Vec<ProjectId> {
         for event in 0..EVENTS {
             let at = yesterday.minus(Duration::from_hours(20 * event));
             let event = SentEvent::new(event, at, ERRORS[0], "waits");
-            let call = Call::of(DELIVER).parameter("ingestId", project.ingest_id);
-            let call = call.query("sentry_key", project.public_key).bytes(event.envelope());
+            let call = delivery(&project, &event);
             assert_eq!(call.send(&app).await.status, 200);
         }
         projects.push(id);
@@ -120,8 +118,7 @@ impl Deliveries {
         if is_new {
             self.unacknowledged.push(event.clone());
         }
-        let call = Call::of(DELIVER).parameter("ingestId", self.project.ingest_id);
-        let call = call.query("sentry_key", self.project.public_key).bytes(event.envelope());
+        let call = delivery(&self.project, &event);
         let response = process.invoke(call.event().to_string()).await;
         assert_eq!(response["statusCode"], 200, "{response}");
         if is_new {

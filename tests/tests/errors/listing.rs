@@ -7,7 +7,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::app::left_out;
-use tests::call::Call;
 use tests::errors::SentEvent;
 
 use super::{
@@ -104,57 +103,6 @@ async fn unpacked_events_move_errors_up_in_lists() {
     let moved = tracker.items_of(&format!("errors#{}", tracker.project.id)).await;
     let changed = stored.iter().filter(|item| !moved.contains(item)).count();
     assert_eq!(changed, 3, "packing updates lastSeen");
-}
-
-#[tokio::test]
-async fn cursors_of_other_lists_are_rejected() {
-    let tracker = Tracker::start().await;
-    tracker.other_project("other").await;
-    for number in 0..4_u8 {
-        let error_type = if number < 2 { "TypeError" } else { "ValueError" };
-        tracker.deliver(&SentEvent::new(number.into(), tracker.now(), error_type, "x")).await;
-    }
-    let errors = tracker.errors().await;
-    let of_errors = tracker.call(LIST);
-    let of_events = tracker.call_for(LIST_EVENTS, &errors[0]);
-    let cursor = async |call: &tests::call::Call| {
-        let reply = call.clone().query("limit", 1).send(&tracker.test.app).await;
-        reply.body["nextCursor"].as_str().unwrap().to_owned()
-    };
-    let elsewhere = Call::of(LIST).parameter("idOrSlug", "other").key(&tracker.test.key);
-    let (errors_next, events_next) = (cursor(&of_errors).await, cursor(&of_events).await);
-    for (call, cursor) in [
-        (of_errors.clone(), events_next.clone()),
-        (of_events, errors_next.clone()),
-        (tracker.call_for(LIST_EVENTS, &errors[1]), events_next),
-        (elsewhere, errors_next.clone()),
-        (of_errors.clone(), String::new()),
-        (of_errors, format!("A{}", &errors_next[1..])),
-    ] {
-        let reply = call.query("cursor", cursor).send(&tracker.test.app).await;
-        assert_eq!(reply.violations(), [("query:cursor", "invalid_value")]);
-    }
-}
-
-#[tokio::test]
-async fn events_are_paged_latest_first() {
-    let tracker = Tracker::start().await;
-    let events: Vec<SentEvent> = (0..23_u64)
-        .map(|number| {
-            // Some events have equal times, so that their ids decide.
-            let at = tracker.ago(Duration::from_secs(number * 7 % 23 / 2 * 3_000));
-            SentEvent::new(number, at, "TypeError", "x")
-        })
-        .collect();
-    tracker.deliver_all(&events).await;
-    let mut expected: Vec<&SentEvent> = events.iter().collect();
-    expected.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
-    let expected: Vec<&str> = expected.iter().map(|event| event.id.as_str()).collect();
-    let error = tracker.the_error().await;
-    for limit in [1, 5, 22, 23, 24, 100] {
-        let pages = tracker.pages(&tracker.call_for(LIST_EVENTS, &error), limit).await;
-        assert_eq!(column(&pages.concat(), "eventId"), expected, "{limit}");
-    }
 }
 
 #[tokio::test]

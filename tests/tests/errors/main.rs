@@ -254,7 +254,7 @@ impl Tracker {
     }
 
     fn call(&self, operation: &'static Operation) -> Call {
-        Call::of(operation).parameter("idOrSlug", PROJECT).key(&self.test.key)
+        self.test.call(operation)
     }
 
     /// Returns a call for one error.

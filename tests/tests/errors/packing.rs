@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use futures_util::future::join_all;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
@@ -61,24 +60,6 @@ pub(super) async fn all_counts(tracker: &Tracker) -> Vec<Vec<(String, u64, u64)>
         all.push(tracker.filled(&body).await);
     }
     all
-}
-
-#[tokio::test]
-async fn packing_changes_no_count() {
-    for rows in [usize::MAX, 7, 1] {
-        let (tracker, _) = with_two_days().await;
-        let errors = tracker.errors().await;
-        let counts = all_counts(&tracker).await;
-        let steps = tracker.pack_within(&PackingLimits { rows, ..EVERYTHING }).await;
-        assert_eq!(steps, 48_usize.div_ceil(rows));
-        assert_eq!(all_counts(&tracker).await, counts);
-        assert_eq!(tracker.errors().await, errors);
-        // Packed events are no longer counted from rows.
-        for row in tracker.items_of("log#").await {
-            tracker.remove(&row).await;
-        }
-        assert_eq!(all_counts(&tracker).await, counts);
-    }
 }
 
 #[tokio::test]
@@ -170,32 +151,6 @@ async fn packing_again_writes_nothing() {
     tracker.run_schedule().await;
     assert_eq!(tracker.pack().await, 0);
     assert_eq!(sorted(tracker.test.items(super::TABLE).await), before);
-}
-
-#[tokio::test]
-async fn concurrent_packers_and_deliveries_lose_nothing() {
-    let (tracker, events) = with_two_days().await;
-    let again: Vec<SentEvent> = events
-        .iter()
-        .enumerate()
-        .map(|(index, event)| SentEvent { id: format!("{:032x}", index + 1_000), ..event.clone() })
-        .collect();
-    let few = PackingLimits { rows: 5, ..EVERYTHING };
-    tracker.test.pass(2 * MINUTE);
-    let packers = async {
-        for _ in 0..6 {
-            let step = || tracker.pack_step(tracker.project.id, &few, tracker.now());
-            let steps = join_all((0..3).map(|_| step())).await;
-            assert!(
-                steps.iter().filter(|step| matches!(step, PackOutcome::Packed { .. })).count() <= 3
-            );
-        }
-    };
-    tokio::join!(packers, tracker.deliver_all(&again));
-    let counts = all_counts(&tracker).await;
-    assert_eq!(counts[0].iter().map(|(_, events, _)| events).sum::<u64>(), 96);
-    tracker.pack().await;
-    assert_eq!(tracker.total(&json!({})).await, 96);
 }
 
 /// Restores the state that the first packer leaves if it ends after its transaction. The step also
@@ -457,18 +412,6 @@ async fn queries_of_many_rows_pack_none() {
     let packed = head(&tracker).await;
     assert_eq!(tracker.total(&json!({})).await, 6_001);
     assert_eq!(head(&tracker).await, packed);
-}
-
-#[tokio::test]
-async fn future_events_count_from_their_minute() {
-    let tracker = Tracker::start().await;
-    let ahead = Timestamp::parse_rfc3339("2026-11-21T04:17:00Z").unwrap();
-    tracker.deliver(&SentEvent::new(1, ahead, "TypeError", "x")).await;
-    let body = json!({"projectIds": [PROJECT], "from": tracker.ago(HOUR).as_millis(),
-        "to": tracker.now().plus(HOUR).as_millis()});
-    assert!(tracker.filled(&body).await.is_empty());
-    tracker.test.pass(MINUTE);
-    assert_eq!(tracker.filled(&body).await, [("2026-11-21T04:17".to_owned(), 1, 1)]);
 }
 
 #[tokio::test]

@@ -47,36 +47,6 @@ async fn range(tracker: &Tracker, mut body: Value) -> (u64, Timestamp, Timestamp
 }
 
 #[tokio::test]
-async fn unknown_projects_are_all_named() {
-    let tracker = Tracker::start().await;
-    tracker.other_project("other").await;
-    let unknown_id = "01902f3c-0000-7000-8000-00000000abcd";
-    for (names, unknown) in [
-        (json!(["nowhere"]), vec!["nowhere"]),
-        (json!([PROJECT, "nowhere", "other", unknown_id]), vec!["nowhere", unknown_id]),
-        (json!(["Not a slug", PROJECT, "", "shop "]), vec!["Not a slug", "shop "]),
-    ] {
-        let reply = tracker.query(&json!({ "projectIds": names })).await;
-        assert_eq!(reply.problem(), (404, "project_not_found"), "{names}");
-        let detail = reply.body["detail"].as_str().unwrap();
-        assert!(unknown.iter().all(|name| detail.contains(name)), "{detail}");
-        assert!(!detail.contains("other"), "{detail}");
-    }
-    let many = |count: usize| json!({"projectIds": (0..count).map(|it| format!("p{it}")).collect::<Vec<_>>()});
-    assert_eq!(tracker.query(&many(50)).await.problem(), (404, "project_not_found"));
-}
-
-#[tokio::test]
-async fn projects_named_repeatedly_count_once() {
-    let tracker = with_events(&["2026-11-21T04:00:00Z", "2026-11-21T04:01:00Z"]).await;
-    let id = tracker.project.id.to_string();
-    let mut names = vec![PROJECT.to_owned(), id.clone(), id.to_uppercase(), PROJECT.to_owned()];
-    names.extend(vec![PROJECT.to_owned(); 100]);
-    let body = json!({"projectIds": names, "from": millis("2026-11-20")});
-    assert_eq!(tracker.filled(&body).await, [("2026-11-21T04:00".to_owned(), 2, 2)]);
-}
-
-#[tokio::test]
 async fn events_and_errors_of_several_projects_add_up() {
     let tracker = Tracker::start().await;
     let [one, two] = [tracker.other_project("one").await, tracker.other_project("two").await];

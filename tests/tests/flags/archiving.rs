@@ -1,54 +1,12 @@
 //! Archiving, unarchiving and deleting flags.
 
-use std::time::Duration;
-
 use serde_json::json;
 use tests::app::TestApp;
 
 use super::{
-    CREATE, DELETE, GET, UPDATE, archive, call, call_for, change, create, creation, delete, etag,
-    get, live_flags, set_live_flags, stored, update,
+    CREATE, DELETE, UPDATE, archive, call_for, change, create, creation, delete, etag, get,
+    live_flags, set_live_flags, stored, update,
 };
-
-#[tokio::test]
-async fn archiving_and_unarchiving_are_idempotent() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    let back = change(&test, "f", json!({"archived": false})).await;
-    assert_eq!((etag(&back), live_flags(&test).await), ("\"1\"", 1));
-    let first = archive(&test, "f").await;
-    test.pass(Duration::from_mins(1));
-    let again = archive(&test, "f").await;
-    assert_eq!((again.status, &again.body), (200, &first.body));
-    assert_eq!(live_flags(&test).await, 0);
-    // A repeated patch that archives and changes the flag finds its own result.
-    let both = json!({"archived": true, "name": "f"});
-    assert_eq!(change(&test, "f", both).await.body, first.body);
-}
-
-#[tokio::test]
-async fn only_archived_flags_can_be_deleted() {
-    let test = TestApp::start().await;
-    let first = create(&test, "f", &json!({})).await;
-    assert_eq!(delete(&test, "f").await.problem(), (409, "flag_not_archived"));
-    get(&test, "f").await;
-    archive(&test, "f").await;
-    let reply = delete(&test, "f").await;
-    assert_eq!((reply.status, reply.text.as_str()), (204, ""));
-    assert_eq!(
-        stored(&test).await.keys().collect::<Vec<_>>(),
-        ["!f", "#"],
-        "the marker of the freed key remains"
-    );
-    for operation in [GET, UPDATE, DELETE] {
-        let call = call_for(&test, operation, "f").json(&json!({}));
-        assert_eq!(call.send(&test.app).await.problem(), (404, "flag_not_found"));
-    }
-    assert_eq!(live_flags(&test).await, 0);
-    let second = create(&test, "f", &json!({})).await;
-    assert_ne!(first.body["id"], second.body["id"]);
-    assert_eq!((&second.body["version"], live_flags(&test).await), (&json!(1), 1));
-}
 
 #[tokio::test]
 async fn full_projects_cannot_unarchive_flags() {
@@ -78,7 +36,7 @@ async fn reused_keys_have_distinct_entity_tags() {
     assert_eq!(delete(&test, "f").await.status, 204);
     test.round_trips();
     let body = creation("f", &json!({}));
-    let call_again = call(&test, CREATE).header("idempotency-key", "k").json(&body);
+    let call_again = test.call(CREATE).header("idempotency-key", "k").json(&body);
     let second = call_again.clone().send(&test.app).await;
     assert_eq!((second.status, &second.body["version"]), (201, &json!(1)), "{}", second.body);
     assert_eq!(test.round_trips(), 2, "only a reused key takes a second transaction");

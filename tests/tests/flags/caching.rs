@@ -11,7 +11,7 @@ use tests::call::Call;
 
 use super::{
     EVALUATE, EVALUATE_ALL, EVALUATIONS, archive, call_for, change, create, create_dependent,
-    delete, evaluate, evaluate_all, other_project,
+    delete, evaluate, evaluate_all,
 };
 
 fn evaluation(test: &TestApp, operation: &'static Operation) -> Call {
@@ -145,7 +145,7 @@ async fn concurrent_evaluations_share_one_read() {
 #[tokio::test]
 async fn projects_have_separate_flags() {
     let test = TestApp::start().await;
-    other_project(&test).await;
+    test.other_project().await;
     create(&test, "f", &json!({})).await;
     for _ in 0..2 {
         assert_eq!(evaluate(&test, "f", json!({})).await.status, 200);

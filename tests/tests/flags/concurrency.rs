@@ -14,8 +14,8 @@ use tests::call::Reply;
 use tests::seed;
 
 use super::{
-    CREATE, archive, call, change, create, create_dependent, creation, delete, live_flags, on,
-    stored, update,
+    CREATE, archive, change, create, create_dependent, creation, delete, live_flags, on, stored,
+    update,
 };
 
 /// Sends a request until it is not a conflict: changes of prerequisites update one item, so some
@@ -91,7 +91,7 @@ async fn archiving_conflicts_with_a_new_dependent() {
         let depending = until_decided(async || update(&test, "top", on(&[&base])).await);
         let creating = until_decided(async || {
             let body = creation(&format!("new-{round}"), &on(&[&base]));
-            call(&test, CREATE).json(&body).send(&test.app).await
+            test.call(CREATE).json(&body).send(&test.app).await
         });
         let (archived, depends, created) = tokio::join!(archiving, depending, creating);
         if archived.status == 200 {
@@ -146,7 +146,7 @@ async fn concurrent_flags_respect_the_project_limit() {
     };
     let new = |number: usize| {
         let (test, body) = (&test, creation(&format!("n{number}"), &json!({})));
-        async move { until_decided(async || call(test, CREATE).json(&body).send(&test.app).await).await }
+        async move { until_decided(async || test.call(CREATE).json(&body).send(&test.app).await).await }
     };
     let (back, new) = tokio::join!(join_all((0..4).map(back)), join_all((0..4).map(new)));
     let replies = [back, new].concat();
@@ -180,7 +180,7 @@ async fn send_random_request(test: &TestApp, random: &mut ChaCha8Rng, outcomes: 
         4 => ("delete", delete(test, &key).await),
         5..8 => {
             let body = creation(&key, &prerequisites(random));
-            ("create", call(test, CREATE).json(&body).send(&test.app).await)
+            ("create", test.call(CREATE).json(&body).send(&test.app).await)
         }
         8 => {
             let choices: [&[&str]; 3] = [&["on", "off"], &["on"], &["off", "new"]];

@@ -136,7 +136,7 @@ async fn chains_have_at_most_ten_flags() {
     change(&test, "f1", on(&["leaf"])).await;
     let reply = update(&test, "leaf", on(&["stem"])).await;
     assert_eq!(reply.violations(), [("/prerequisites/0", "cycle")]);
-    let create = super::call(&test, super::CREATE).json(&super::creation("f11", &on(&["f9"])));
+    let create = test.call(super::CREATE).json(&super::creation("f11", &on(&["f9"])));
     assert_eq!(create.send(&test.app).await.violations(), [("/prerequisites/0", "too_deep")]);
     change(&test, "f1", json!({"prerequisites": []})).await;
     create_dependent(&test, "f10", &["f9"]).await;

@@ -7,9 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::app::{TestApp, left_out};
 
-use super::{
-    EVALUATE_ALL, TABLE, call, create, create_dependent, damage, evaluate, evaluate_all, keys,
-};
+use super::{EVALUATE_ALL, TABLE, create, create_dependent, damage, evaluate, evaluate_all, keys};
 
 #[tokio::test]
 async fn unreadable_flags_fail_only_with_their_dependents() {
@@ -69,7 +67,7 @@ async fn expensive_contexts_fail_only_for_the_flag() {
     let conditions =
         json!([{"attribute": "text", "operator": "matches", "values": patterns[..25]}]);
     let segment = json!({"key": "slow", "name": "Slow", "conditions": conditions});
-    let created = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
+    let created = test.call(&create_segment::OPERATION).json(&segment).send(&test.app).await;
     assert_eq!(created.status, 201, "{}", created.text);
     let outside = json!([{"operator": "not_in_segment", "values": ["slow"]}]);
     create(&test, "outside", &json!({"rules": rules(&outside)})).await;
@@ -94,6 +92,6 @@ async fn expensive_contexts_fail_only_for_the_flag() {
 async fn other_paths_of_the_function_are_not_found() {
     let test = TestApp::start().await;
     let other = "/v0/project/{idOrSlug}/ofrep/v1/evaluate/other";
-    let reply = call(&test, EVALUATE_ALL).path(other).json(&json!({})).send(&test.app).await;
+    let reply = test.call(EVALUATE_ALL).path(other).json(&json!({})).send(&test.app).await;
     assert_eq!((reply.status, &reply.body["errorCode"]), (404, &json!("FLAG_NOT_FOUND")));
 }

@@ -9,10 +9,7 @@ use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::Call;
 use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
-use super::{
-    DELETE, EVALUATE, EVALUATE_ALL, GET, LIST, OPERATIONS, TABLE, UPDATE, call, call_for, create,
-    damage, keys, valid,
-};
+use super::{DELETE, GET, LIST, TABLE, UPDATE, call_for, create, damage, keys, valid};
 
 fn any(operation: &'static Operation) -> Call {
     valid(operation, PROJECT, "f").key(KEY)
@@ -45,27 +42,6 @@ fn flag(archived: bool) -> Value {
 
 fn condition_failed() -> ScriptedReply {
     cancelled(&["ConditionalCheckFailed"])
-}
-
-#[tokio::test]
-async fn unreachable_dynamodb_gives_503_in_the_protocols_format() {
-    let mut test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    test.engine.kill();
-    for operation in OPERATIONS {
-        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
-        assert_eq!(reply.problem(), (503, "unavailable"), "{}", operation.name);
-        assert_eq!(reply.headers["retry-after"], "1");
-    }
-    let details = r#""errorCode":"GENERAL","errorDetails":"The service is temporarily unavailable. Retry in 1 s.""#;
-    for (operation, expected) in [
-        (EVALUATE, format!(r#"{{"key":"f",{details}}}"#)),
-        (EVALUATE_ALL, format!("{{{details}}}")),
-    ] {
-        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
-        assert_eq!((reply.status, &reply.text), (503, &expected));
-        assert_eq!(reply.headers["retry-after"], "1");
-    }
 }
 
 #[tokio::test]
@@ -179,7 +155,7 @@ async fn lists_omit_only_unreadable_flags() {
         damage(&test, key, "definition", AttributeValue::S("{".to_owned())).await;
     }
     for limit in [1, 2, 3, 100] {
-        let pages = test.pages(&call(&test, LIST), limit).await;
+        let pages = test.pages(&test.call(LIST), limit).await;
         assert_eq!(keys(&json!(pages.concat())), ["a", "c"], "{limit}");
     }
     let reported = left_out(&format!("{}, key d", test.project_id));

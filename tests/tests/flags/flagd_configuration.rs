@@ -7,12 +7,12 @@ use shared::app::Operation;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply, send_event};
 
-use super::{archive, call, change, copy, create, etag};
+use super::{archive, change, copy, create, etag};
 
 const GET_CONFIGURATION: &Operation = &get_flagd_configuration::OPERATION;
 
 async fn fetch(test: &TestApp, if_none_match: Option<&str>) -> Reply {
-    let call = call(test, GET_CONFIGURATION);
+    let call = test.call(GET_CONFIGURATION);
     let call = if_none_match.iter().fold(call, |call, tag| call.header("if-none-match", tag));
     call.send(&test.app).await
 }
@@ -23,7 +23,7 @@ async fn configurations_include_expressible_flags() {
     let staff =
         json!([{"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}]);
     let segment = json!({"key": "staff", "name": "Staff", "conditions": staff});
-    let reply = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
+    let reply = test.call(&create_segment::OPERATION).json(&segment).send(&test.app).await;
     assert_eq!(reply.status, 201);
     let rule =
         |condition| json!({"rules": [{"conditions": [condition], "serve": {"variant": "off"}}]});

@@ -8,13 +8,12 @@ use futures_util::future::join_all;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, TestApp, key_id};
 use tests::call::Call;
 
 use super::{
-    CHANGES, DELETE, UPDATE, archive, call, call_for, change, create, create_dependent, delete,
-    get, on, other_project, stored, update,
+    CHANGES, DELETE, UPDATE, archive, call_for, change, create, create_dependent, delete, get, on,
+    stored, update,
 };
 
 const CHANGES_TABLE: &str = "flag-changes";
@@ -47,9 +46,7 @@ fn state(flag: &Value) -> Value {
 #[tokio::test]
 async fn changes_have_author_and_both_values() {
     let test = TestApp::start().await;
-    let ada = test
-        .key_with(|key| ApiKeyRecord { user: UserId::parse("ada@example.com").unwrap(), ..key })
-        .await;
+    let ada = test.key_of("ada@example.com").await;
     create(&test, "f", &json!({"description": "d"})).await;
     test.pass(Duration::from_secs(1));
     let patch = json!({"enabled": false, "offVariant": null, "name": "f"});
@@ -109,7 +106,7 @@ async fn changes_are_recorded_in_their_transaction() {
     assert_eq!(history(&test, "f").await.len(), 3);
     // Rejected updates are not recorded.
     assert_eq!(update(&test, "f", on(&["missing"])).await.status, 400);
-    let taken = call(&test, super::CREATE).json(&super::creation("f", &json!({})));
+    let taken = test.call(super::CREATE).json(&super::creation("f", &json!({})));
     assert_eq!(taken.send(&test.app).await.status, 409);
     assert_eq!(history(&test, "f").await.len(), 3);
     assert_eq!(test.items(CHANGES_TABLE).await.len(), 3);
@@ -182,7 +179,7 @@ async fn invalid_versions_cannot_be_restored() {
     assert_eq!(reply.violations(), [("/restoreVersion", "unknown_flag")]);
     let conditions = json!([{"attribute": "plan", "operator": "exists"}]);
     let segment = json!({"key": "s", "name": "S", "conditions": conditions});
-    let created = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
+    let created = test.call(&create_segment::OPERATION).json(&segment).send(&test.app).await;
     assert_eq!(created.status, 201);
     let uses = json!([{"operator": "in_segment", "values": ["s"]}]);
     change(&test, "g", json!({"rules": [{"conditions": uses, "serve": {"variant": "on"}}]})).await;
@@ -227,7 +224,7 @@ async fn changes_are_kept_for_400_days() {
 #[tokio::test]
 async fn reused_keys_have_separate_histories() {
     let test = TestApp::start().await;
-    other_project(&test).await;
+    test.other_project().await;
     create(&test, "f", &json!({"description": "old"})).await;
     archive(&test, "f").await;
     assert_eq!(call_for(&test, DELETE, "f").send(&test.app).await.status, 204);

@@ -22,16 +22,13 @@ mod quotas;
 mod segments;
 mod state;
 mod test_feature_flag;
-mod update_feature_flag;
 
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use local::demo;
 use serde_json::{Value, json};
 use shared::app::Operation;
-use shared::projects::project::ProjectId;
-use tests::app::{Item, PROJECT, TestApp};
+use tests::app::{Item, TestApp};
 use tests::call::{Call, Reply};
 
 const TABLE: &str = "feature-flags";
@@ -45,21 +42,12 @@ const CHANGES: &Operation = &list_flag_changes::OPERATION;
 const EVALUATE: &Operation = &evaluate_feature_flag::OPERATION;
 const EVALUATE_ALL: &Operation = &evaluate_feature_flags::OPERATION;
 
-/// The operations whose errors are problems. create-feature-flag has separate tests.
-const OPERATIONS: [&Operation; 5] = [LIST, GET, CHANGES, UPDATE, DELETE];
 /// The operations of OFREP.
 const EVALUATIONS: [&Operation; 2] = [EVALUATE, EVALUATE_ALL];
-/// The operations with the key of an existing flag in the path.
-const OPERATIONS_ON_A_FLAG: [&Operation; 4] = [GET, CHANGES, UPDATE, DELETE];
-
-/// Returns a call in the tests' project.
-fn call(test: &TestApp, operation: &'static Operation) -> Call {
-    Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
-}
 
 /// Returns a call for one flag.
 fn call_for(test: &TestApp, operation: &'static Operation, key: &str) -> Call {
-    call(test, operation).parameter("key", key)
+    test.call(operation).parameter("key", key)
 }
 
 /// Returns a call without an API key, valid for an archived flag.
@@ -86,7 +74,7 @@ fn creation(key: &str, members: &Value) -> Value {
 
 /// Creates an enabled boolean flag with these additional fields.
 async fn create(test: &TestApp, key: &str, members: &Value) -> Reply {
-    let reply = call(test, CREATE).json(&creation(key, members)).send(&test.app).await;
+    let reply = test.call(CREATE).json(&creation(key, members)).send(&test.app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
     reply
 }
@@ -132,7 +120,7 @@ async fn evaluate(test: &TestApp, key: &str, context: Value) -> Reply {
 }
 
 async fn evaluate_all(test: &TestApp, context: Value) -> Reply {
-    call(test, EVALUATE_ALL).json(&json!({ "context": context })).send(&test.app).await
+    test.call(EVALUATE_ALL).json(&json!({ "context": context })).send(&test.app).await
 }
 
 fn etag(reply: &Reply) -> &str {
@@ -142,11 +130,6 @@ fn etag(reply: &Reply) -> &str {
 /// Returns the keys of items, in order.
 fn keys(items: &Value) -> Vec<&str> {
     items.as_array().unwrap().iter().map(|item| item["key"].as_str().unwrap()).collect()
-}
-
-/// Creates a second project in the same organization.
-async fn other_project(test: &TestApp) -> ProjectId {
-    demo::ensure_project(&test.app.store, "other", "Other").await.unwrap()
 }
 
 /// Returns all items of the tests' project by key.

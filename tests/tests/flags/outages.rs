@@ -13,8 +13,8 @@ use tests::call::{Call, Reply};
 use tests::proxy::Outage;
 
 use super::{
-    EVALUATE, EVALUATE_ALL, GET, TABLE, call, call_for, change, copy, create, create_dependent,
-    evaluate, evaluate_all,
+    EVALUATE, EVALUATE_ALL, GET, TABLE, call_for, change, copy, create, create_dependent, evaluate,
+    evaluate_all,
 };
 
 const GET_CONFIGURATION: &Operation = &get_flagd_configuration::OPERATION;
@@ -25,8 +25,8 @@ fn calls(test: &TestApp) -> [Call; 3] {
     let context = json!({"context": {"targetingKey": "u"}});
     [
         call_for(test, EVALUATE, "f").json(&context),
-        call(test, EVALUATE_ALL).json(&context),
-        call(test, GET_CONFIGURATION),
+        test.call(EVALUATE_ALL).json(&context),
+        test.call(GET_CONFIGURATION),
     ]
 }
 

@@ -8,7 +8,7 @@ use tests::app::TestApp;
 use tests::call::Reply;
 
 use super::{
-    CREATE, archive, call, call_for, change, create, creation, delete, project_number,
+    CREATE, archive, call_for, change, create, creation, delete, project_number,
     set_project_number, stored, update,
 };
 
@@ -27,7 +27,7 @@ fn segment(values: u32) -> Value {
 }
 
 async fn post_segment(test: &TestApp, values: u32) -> Reply {
-    call(test, &create_segment::OPERATION).json(&segment(values)).send(&test.app).await
+    test.call(&create_segment::OPERATION).json(&segment(values)).send(&test.app).await
 }
 
 async fn change_segment(test: &TestApp, values: u32) -> Reply {
@@ -81,7 +81,7 @@ async fn concurrent_writes_are_counted_once() {
     };
     let lives = keys.iter().enumerate().map(async |(number, key)| {
         let more = listing(1 + 7 * u32::try_from(number).unwrap());
-        let created = call(&test, CREATE).json(&creation(key, &json!({})));
+        let created = test.call(CREATE).json(&creation(key, &json!({})));
         assert_eq!(settled(created).await, 201);
         let change = |body: Value| call_for(&test, super::UPDATE, key).json(&body);
         assert_eq!(settled(change(more)).await, 200);
@@ -106,16 +106,16 @@ async fn full_projects_reject_growth() {
     set_project_number(&test, "flagBytes", most).await;
 
     let before = stored(&test).await;
-    let created = call(&test, CREATE).json(&creation("more", &json!({}))).send(&test.app).await;
+    let created = test.call(CREATE).json(&creation("more", &json!({}))).send(&test.app).await;
     assert_eq!(created.problem(), FULL);
     assert!(created.text.contains("the limit of 16000000 bytes"), "{}", created.text);
     let dependent = json!({"prerequisites": [{"flagKey": "flag", "variant": "on"}]});
-    let created = call(&test, CREATE).json(&creation("more", &dependent)).send(&test.app).await;
+    let created = test.call(CREATE).json(&creation("more", &dependent)).send(&test.app).await;
     assert_eq!(created.problem(), FULL);
     assert_eq!(update(&test, "flag", listing(21)).await.problem(), FULL);
     assert_eq!(update(&test, "flag", json!({"restoreVersion": 1})).await.problem(), FULL);
     let another = json!({"key": "more", "name": "More", "conditions": segment(1)["conditions"]});
-    let created = call(&test, &create_segment::OPERATION).json(&another).send(&test.app).await;
+    let created = test.call(&create_segment::OPERATION).json(&another).send(&test.app).await;
     assert_eq!(created.problem(), FULL);
     assert_eq!(change_segment(&test, 11).await.problem(), FULL);
     assert_eq!(stored(&test).await, before);
@@ -137,7 +137,7 @@ async fn exactly_fitting_writes_are_accepted() {
     create(&test, "first", &listing(50)).await;
     let bytes = u32::try_from(flag_bytes(&test).await).unwrap();
     let room_for = u32::try_from(MAX_PROJECT_BYTES).unwrap() - bytes;
-    let second = call(&test, CREATE).json(&creation("second", &listing(50)));
+    let second = test.call(CREATE).json(&creation("second", &listing(50)));
     set_project_number(&test, "flagBytes", room_for + 1).await;
     assert_eq!(second.clone().send(&test.app).await.problem(), FULL);
     set_project_number(&test, "flagBytes", room_for).await;

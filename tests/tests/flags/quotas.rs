@@ -8,7 +8,7 @@ use shared::projects::api_key::{ApiKeyRecord, Scope};
 use shared::projects::limits::{Limit, Limits};
 use tests::app::{PROJECT, TestApp, app_over};
 
-use super::{EVALUATE, GET, LIST, call, call_for, create, valid};
+use super::{EVALUATE, GET, LIST, call_for, create, valid};
 
 async fn limited(requests_per_minute: u32) -> TestApp {
     let mut test = TestApp::start().await;
@@ -25,7 +25,7 @@ async fn every_operation_returns_429_over_the_limit() {
     let test = limited(5).await;
     test.pass(Duration::from_secs(59));
     for _ in 0..5 {
-        assert_eq!(call(&test, LIST).send(&test.app).await.status, 200);
+        assert_eq!(test.call(LIST).send(&test.app).await.status, 200);
     }
     // OFREP has no body for this error either.
     for operation in [LIST, GET, EVALUATE] {
@@ -36,14 +36,14 @@ async fn every_operation_returns_429_over_the_limit() {
     }
     // The scope is checked later, and a request that is rejected for its key is not counted.
     let limited = test.key_with(|record| record).await;
-    let lister = || call(&test, LIST).method(Method::GET);
+    let lister = || test.call(LIST).method(Method::GET);
     let mut with_other = lister();
     with_other = with_other.header("authorization", "Bearer nonsense");
     assert_eq!(with_other.send(&test.app).await.status, 401);
     let other = valid(LIST, PROJECT, "f").key(&limited);
     assert_eq!(other.send(&test.app).await.status, 200);
     test.pass(Duration::from_secs(1));
-    assert_eq!(call(&test, LIST).send(&test.app).await.status, 200);
+    assert_eq!(test.call(LIST).send(&test.app).await.status, 200);
 }
 
 #[tokio::test]

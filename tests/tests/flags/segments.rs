@@ -6,12 +6,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::app::Operation;
-use tests::app::{PROJECT, TestApp, left_out};
+use tests::app::{TestApp, left_out};
 use tests::call::{Call, Reply};
 
 use super::{
-    CREATE, TABLE, archive, call, call_for, change, create, creation, damage, delete, etag,
-    evaluate, evaluate_all, keys, on, other_project, stored, update,
+    CREATE, TABLE, archive, call_for, change, create, creation, damage, delete, etag, evaluate,
+    evaluate_all, keys, on, stored, update,
 };
 
 const CREATE_SEGMENT: &Operation = &create_segment::OPERATION;
@@ -38,7 +38,7 @@ fn meant_for(test: &TestApp, operation: &'static Operation, tag: &str) -> Call {
 }
 
 async fn create_segment(test: &TestApp, body: &Value) -> Reply {
-    let reply = call(test, CREATE_SEGMENT).json(body).send(&test.app).await;
+    let reply = test.call(CREATE_SEGMENT).json(body).send(&test.app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
     reply
 }
@@ -126,7 +126,7 @@ async fn reused_keys_have_distinct_entity_tags() {
     assert_eq!(delete(&test, "beta").await.status, 204);
     assert_eq!(delete_segment(&test, "beta").await.status, 204);
     test.round_trips();
-    let again = call(&test, CREATE_SEGMENT).header("idempotency-key", "k");
+    let again = test.call(CREATE_SEGMENT).header("idempotency-key", "k");
     let again = again.json(&of_plans("beta", &["free"]));
     let second = again.clone().send(&test.app).await;
     assert_eq!((second.status, &second.body["version"]), (201, &json!(1)), "{}", second.body);
@@ -159,35 +159,15 @@ async fn reused_keys_have_distinct_entity_tags() {
     assert_eq!(etag(&create_segment(&test, &of_plans("new", &["pro"])).await), "\"1\"");
     assert_eq!(test.round_trips(), 1);
     // Lists and evaluations do not read the marks.
-    let listed = call(&test, LIST_SEGMENTS).send(&test.app).await;
+    let listed = test.call(LIST_SEGMENTS).send(&test.app).await;
     assert_eq!(keys(&listed.body["items"]), ["beta", "new"]);
     assert_eq!(evaluate_all(&test, json!({})).await.body["flags"], json!([]));
 }
 
 #[tokio::test]
-async fn segments_are_found_only_in_their_project() {
-    let test = TestApp::start().await;
-    other_project(&test).await;
-    create_segment(&test, &of_plans("beta", &["pro"])).await;
-    create(&test, "flag", &json!({})).await;
-    let before = stored(&test).await;
-    for operation in OPERATIONS_ON_A_SEGMENT {
-        let places = [("other", "beta"), (PROJECT, "flag"), (PROJECT, "Beta"), (PROJECT, "/beta")];
-        for (project, key) in places {
-            let call = Call::of(operation).parameter("idOrSlug", project).parameter("key", key);
-            let call = call.key(&test.key).json(&json!({"name": "n"}));
-            let reply = call.send(&test.app).await;
-            assert_eq!(reply.problem(), (404, "segment_not_found"), "{} {key}", operation.name);
-        }
-    }
-    assert_eq!(stored(&test).await, before);
-    assert_eq!(keys(&call(&test, super::LIST).send(&test.app).await.body["items"]), ["flag"]);
-}
-
-#[tokio::test]
 async fn keys_are_unique_and_creations_idempotent() {
     let test = TestApp::start().await;
-    let call = call(&test, CREATE_SEGMENT).json(&of_plans("beta", &["pro"]));
+    let call = test.call(CREATE_SEGMENT).json(&of_plans("beta", &["pro"]));
     let once = call.clone().header("idempotency-key", "k");
     let first = once.clone().send(&test.app).await;
     assert_eq!(first.status, 201);
@@ -206,15 +186,15 @@ async fn projects_have_at_most_a_hundred_segments() {
             numbers.iter().map(|it| of_plans(&format!("s{it:02}"), &["pro"])).collect();
         // All requests update the project's item, so some give up and are sent again.
         join_all(bodies.iter().map(|body| async {
-            let call = call(&test, CREATE_SEGMENT).json(body);
+            let call = test.call(CREATE_SEGMENT).json(body);
             while call.clone().send(&test.app).await.problem() == (409, "conflict") {}
         }))
         .await;
     }
-    let full = call(&test, CREATE_SEGMENT).json(&of_plans("more", &["pro"]));
+    let full = test.call(CREATE_SEGMENT).json(&of_plans("more", &["pro"]));
     assert_eq!(full.clone().send(&test.app).await.problem(), (409, "segment_limit_reached"));
     create(&test, "a-flag", &json!({})).await;
-    let pages = test.pages(&call(&test, LIST_SEGMENTS), 40).await;
+    let pages = test.pages(&test.call(LIST_SEGMENTS), 40).await;
     assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [40, 40, 20]);
     let listed = pages.concat();
     let expected: Vec<String> = numbers.iter().map(|it| format!("s{it:02}")).collect();
@@ -298,11 +278,11 @@ async fn unknown_segments_are_violations_at_their_values() {
         ("/rules/1/conditions/1/values/0", "unknown_segment"),
         ("/rules/1/conditions/1/values/1", "unknown_segment"),
     ];
-    let reply = call(&test, CREATE).json(&creation("new", &members)).send(&test.app).await;
+    let reply = test.call(CREATE).json(&creation("new", &members)).send(&test.app).await;
     assert_eq!(reply.problem(), (400, "validation_failed"));
     assert_eq!(reply.violations(), unknown);
     members["prerequisites"] = on(&["missing"])["prerequisites"].clone();
-    let reply = call(&test, CREATE).json(&creation("new", &members)).send(&test.app).await;
+    let reply = test.call(CREATE).json(&creation("new", &members)).send(&test.app).await;
     assert_eq!(reply.violations()[..3], unknown);
     assert_eq!(reply.violations()[3..], [("/prerequisites/0/flagKey", "unknown_flag")]);
     assert_eq!(users(&test, "beta").await, 0);
@@ -319,7 +299,7 @@ async fn segment_conditions_have_no_attribute() {
     let rejected = async |conditions: Value| {
         let rule = json!({"conditions": conditions, "serve": {"variant": "on"}});
         let body = creation("new", &json!({"rules": [rule]}));
-        let reply = call(&test, CREATE).json(&body).send(&test.app).await;
+        let reply = test.call(CREATE).json(&body).send(&test.app).await;
         assert_eq!(reply.problem(), (400, "validation_failed"), "{}", reply.text);
         let violations =
             reply.violations().into_iter().map(|(place, code)| (place.to_owned(), code.to_owned()));
@@ -404,7 +384,7 @@ async fn concurrent_use_and_deletion_never_both_succeed() {
             update(&test, &flag, uses.clone()),
             async {
                 let body = creation(&format!("g{round}"), &uses);
-                call(&test, CREATE).json(&body).send(&test.app).await
+                test.call(CREATE).json(&body).send(&test.app).await
             },
             delete_segment(&test, &segment),
         );

@@ -4,14 +4,13 @@ use serde_json::json;
 use tests::app::TestApp;
 
 use super::{
-    archive, change, create, create_dependent, creation, delete, flag_set_revision, other_project,
-    update,
+    archive, change, create, create_dependent, creation, delete, flag_set_revision, update,
 };
 
 #[tokio::test]
 async fn only_flag_writes_increment_the_revision() {
     let test = TestApp::start().await;
-    other_project(&test).await;
+    test.other_project().await;
     create(&test, "base", &json!({})).await;
     create_dependent(&test, "f", &["base"]).await;
     assert_eq!(flag_set_revision(&test).await, 2);
@@ -29,7 +28,7 @@ async fn only_flag_writes_increment_the_revision() {
     {
         assert_eq!(update(&test, "f", rejected).await.status, 400);
     }
-    let taken = super::call(&test, super::CREATE).json(&creation("f", &json!({})));
+    let taken = test.call(super::CREATE).json(&creation("f", &json!({})));
     assert_eq!(taken.send(&test.app).await.status, 409);
     assert_eq!(delete(&test, "f").await.status, 409);
     assert_eq!(flag_set_revision(&test).await, 5);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::app::Operation;
 use tests::app::TestApp;
 
-use super::{archive, call, call_for, create, stored};
+use super::{archive, call_for, create, stored};
 
 const TEST: &Operation = &::test_feature_flag::OPERATION;
 
@@ -35,7 +35,7 @@ async fn unsaved_changes_are_evaluated_and_not_stored() {
     create(&test, "base", &json!({"enabled": true, "fallthrough": {"variant": "on"}})).await;
     let segment = json!({"key": "beta", "name": "Beta",
         "conditions": [{"attribute": "plan", "operator": "equals", "values": ["pro"]}]});
-    let created = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
+    let created = test.call(&create_segment::OPERATION).json(&segment).send(&test.app).await;
     assert_eq!(created.status, 201, "{}", created.body);
     create(&test, "f", &json!({"enabled": true, "fallthrough": {"variant": "off"}})).await;
     let before = stored(&test).await;
@@ -55,24 +55,4 @@ async fn unsaved_changes_are_evaluated_and_not_stored() {
     let failed = tested(&test, "f", json!({"changes": rollout})).await;
     assert_eq!(failed["evaluation"]["errorCode"], "TARGETING_KEY_MISSING");
     assert_eq!(stored(&test).await, before);
-}
-
-#[tokio::test]
-async fn violations_point_below_changes() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    for (body, expected) in [
-        (
-            json!({"changes": {"fallthrough": {"variant": "x"}}}),
-            ("/changes/fallthrough/variant", "unknown_variant"),
-        ),
-        (json!({"changes": {"restoreVersion": 1}}), ("/changes/restoreVersion", "unknown_field")),
-        (json!({"changes": []}), ("/changes", "invalid_type")),
-        (json!({"context": []}), ("/context", "invalid_value")),
-    ] {
-        let reply = call_for(&test, TEST, "f").json(&body).send(&test.app).await;
-        assert_eq!((reply.status, reply.violations()), (400, vec![expected]));
-    }
-    let reply = call_for(&test, TEST, "g").json(&json!({})).send(&test.app).await;
-    assert_eq!(reply.problem(), (404, "flag_not_found"));
 }

@@ -13,8 +13,8 @@ use tests::call::{Call, Reply};
 use tests::insights::{self, pain_point, upload};
 
 use super::{
-    ADD, CREATE, LIST_PAIN_POINTS, add, call, call_for, create, creation, etag, get, id_of,
-    members, numbered, stored,
+    ADD, CREATE, LIST_PAIN_POINTS, add, call_for, create, creation, etag, get, id_of, members,
+    numbered, stored,
 };
 
 const BATCH_LIFETIME: Duration = Duration::from_secs(5);
@@ -54,12 +54,12 @@ async fn claims_of_dead_uploads_are_in_no_insight() {
     let before = get(&test, &id).await;
     let reply = call_for(&test, ADD, &id).json(&upload([1, 2])).send(&test.dying_after(1)).await;
     assert!(reply.status >= 500, "{}", reply.body);
-    let reply = call(&test, CREATE).json(&creation([3, 4])).send(&test.dying_after(1)).await;
+    let reply = test.call(CREATE).json(&creation([3, 4])).send(&test.dying_after(1)).await;
     assert!(reply.status >= 500, "{}", reply.body);
     let after = get(&test, &id).await;
     assert_eq!((&after.body, etag(&after)), (&before.body, "\"1\""));
     assert_eq!(members(&test, &id).await, numbered([0]));
-    assert_eq!(test.pages(&call(&test, super::LIST), 10).await.concat().len(), 1);
+    assert_eq!(test.pages(&test.call(super::LIST), 10).await.concat().len(), 1);
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn claims_of_dead_uploads_conflict_for_5_seconds() {
     let started = Instant::now();
     let creation = creation([2, 5]);
     let (added, created) =
-        tokio::join!(add(&test, &id, [1]), call(&test, CREATE).json(&creation).send(&test.app));
+        tokio::join!(add(&test, &id, [1]), test.call(CREATE).json(&creation).send(&test.app));
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     for reply in [added, created] {
         assert_eq!(reply.problem(), (409, "conflict"));
@@ -88,7 +88,7 @@ async fn claims_of_dead_uploads_conflict_for_5_seconds() {
     let listed = test.pages(&call_for(&test, LIST_PAIN_POINTS, &id), 10).await.concat();
     assert_eq!(listed[1]["title"], "Uploaded again");
     test.pass(BATCH_LIFETIME);
-    let reply = call(&test, CREATE).json(&creation).send(&test.app).await;
+    let reply = test.call(CREATE).json(&creation).send(&test.app).await;
     assert_eq!((reply.status, &reply.body["occurrences"]), (201, &json!(2)));
 }
 
@@ -240,7 +240,7 @@ async fn equal_uploads_to_one_insight_both_succeed() {
 async fn one_of_two_equal_creations_succeeds() {
     let test = TestApp::start().await;
     let create = async |numbers: Vec<usize>| {
-        send_until_settled(&test, call(&test, CREATE).json(&creation(numbers))).await
+        send_until_settled(&test, test.call(CREATE).json(&creation(numbers))).await
     };
     for (round, count) in [1, 150, 250].into_iter().enumerate() {
         let base = 10_000 * round;

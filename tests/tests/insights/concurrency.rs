@@ -13,8 +13,7 @@ use tests::call::Reply;
 use tests::insights::{self, pain_point};
 
 use super::{
-    LIST, LIST_PAIN_POINTS, add, call, call_for, create, get, id_of, ids, members, merge, numbered,
-    split,
+    LIST, LIST_PAIN_POINTS, add, call_for, create, get, id_of, ids, members, merge, numbered, split,
 };
 
 const CLIENTS: usize = 16;
@@ -73,7 +72,7 @@ impl Work {
             3 => {
                 let numbers = self.new_numbers(3);
                 let body = super::creation(numbers.clone());
-                let reply = call(test, super::CREATE).json(&body).send(&test.app).await;
+                let reply = test.call(super::CREATE).json(&body).send(&test.app).await;
                 self.note("create", &reply);
                 self.note_upload(numbers, &reply);
                 self.learn(&reply);
@@ -158,7 +157,7 @@ async fn concurrent_clients_keep_insight_counts_exact() {
 /// Counts each insight from its listed pain points, and returns the insight of each pain point.
 async fn recount(test: &TestApp) -> BTreeMap<String, String> {
     let mut owners = BTreeMap::new();
-    for insight in test.pages(&call(test, LIST), 100).await.concat() {
+    for insight in test.pages(&test.call(LIST), 100).await.concat() {
         let id = insight["id"].as_str().unwrap();
         let members = members(test, id).await;
         let numbers: Vec<usize> = members

@@ -7,34 +7,12 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::app::{PROJECT, TestApp};
 use tests::call::Reply;
-use tests::insights::{self, upload};
+use tests::insights::upload;
 
-use super::{
-    CREATE, call, call_for, create, creation, etag, id_of, is_replayed, other_project, stored,
-    stored_of,
-};
+use super::{CREATE, call_for, create, creation, etag, id_of, is_replayed};
 
 async fn created(test: &TestApp, body: &Value) -> Reply {
-    call(test, CREATE).json(body).send(&test.app).await
-}
-
-#[tokio::test]
-async fn pain_points_are_in_one_insight_per_project() {
-    let test = TestApp::start().await;
-    create(&test, 0..5).await;
-    let before = stored(&test).await;
-    let reply = created(&test, &creation([7, 3, 8, 4])).await;
-    assert_eq!(reply.problem(), (409, "pain_point_exists"));
-    let detail = reply.body["detail"].as_str().unwrap();
-    for (number, named) in [(7, false), (3, true), (8, false), (4, true)] {
-        assert_eq!(detail.contains(&insights::id(number)), named, "{detail}");
-    }
-    let insights = stored_of(&test, "project#").await;
-    assert_eq!(insights, 1, "{before:?}");
-    let elsewhere = other_project(&test).await.to_string();
-    let other = Call::of(CREATE).parameter("idOrSlug", elsewhere).key(&test.key);
-    let reply = other.json(&creation(0..5)).send(&test.app).await;
-    assert_eq!((reply.status, &reply.body["occurrences"]), (201, &json!(5)));
+    test.call(CREATE).json(body).send(&test.app).await
 }
 
 #[tokio::test]
@@ -52,7 +30,7 @@ async fn requests_succeed_without_the_taken_pain_points() {
 async fn retried_creations_return_the_same_insight() {
     let test = TestApp::start().await;
     let request =
-        |number| call(&test, CREATE).header("idempotency-key", "k").json(&creation([number]));
+        |number| test.call(CREATE).header("idempotency-key", "k").json(&creation([number]));
     let duplicates = join_all((0..8).map(|_| request(0).send(&test.app))).await;
     assert!(duplicates.iter().all(|reply| reply.status == 201 && reply.body == duplicates[0].body));
     assert_eq!(duplicates.iter().filter(|reply| is_replayed(reply)).count(), 7);
@@ -78,7 +56,7 @@ async fn rejected_creations_do_not_use_their_key() {
     let test = TestApp::start().await;
     create(&test, [0]).await;
     let request = |numbers: std::ops::Range<usize>| {
-        call(&test, CREATE).header("idempotency-key", "k").json(&creation(numbers))
+        test.call(CREATE).header("idempotency-key", "k").json(&creation(numbers))
     };
     let rejected = request(0..3).send(&test.app).await;
     assert_eq!(rejected.problem(), (409, "pain_point_exists"));

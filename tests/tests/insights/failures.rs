@@ -94,10 +94,6 @@ fn unprocessed() -> ScriptedReply {
     )
 }
 
-fn throttled() -> ScriptedReply {
-    ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"}))
-}
-
 fn assert_retryable(reply: &Reply, problem: (u16, &str), of: &str) {
     assert_eq!(reply.problem(), problem, "{of}");
     assert_eq!(reply.headers["retry-after"], "1");
@@ -239,25 +235,6 @@ async fn uploads_with_abandoned_batches_start_a_new_one() {
 }
 
 #[tokio::test]
-async fn throttling_dynamodb_gives_503() {
-    let writes = [CREATE, ADD, UPDATE, MERGE].map(|operation| async move {
-        for written in [throttled(), cancelled(&["ThrottlingError", "None"])] {
-            let (reply, _) = reply_under(writing(written), any(operation)).await;
-            assert_retryable(&reply, (503, "unavailable"), operation.name);
-        }
-    });
-    let reads = [GET, LIST, LIST_PAIN_POINTS, SPLIT].map(|operation| async move {
-        let script = |target: &str, _| match target {
-            "BatchGetItem" => access(),
-            _ => throttled(),
-        };
-        let (reply, _) = reply_under(script, any(operation)).await;
-        assert_retryable(&reply, (503, "unavailable"), operation.name);
-    });
-    tokio::join!(join_all(writes), join_all(reads));
-}
-
-#[tokio::test]
 async fn unprocessed_keys_are_requested_again() {
     for operation in [GET, LIST_PAIN_POINTS, UPDATE] {
         let (reply, dynamodb) = reply_under(
@@ -386,7 +363,7 @@ async fn lists_omit_only_unreadable_items() {
         test.tamper(TABLE, [("pk", &pk), ("sk", "chunk")], attribute, value).await;
     }
     for limit in [1, 2, 100] {
-        let pages = test.pages(&super::call(&test, LIST), limit).await;
+        let pages = test.pages(&test.call(LIST), limit).await;
         assert_eq!(ids(&pages.concat()), std::slice::from_ref(&good), "{limit}");
     }
     assert_eq!(left_out(&head), BTreeSet::from([(TABLE, "status")]));

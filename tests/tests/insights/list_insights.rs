@@ -4,24 +4,21 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::app::{Item, TestApp};
-use tests::call::{Call, Gateway};
+use tests::call::Gateway;
 
-use super::{
-    CREATE, LIST, TABLE, add, call, create, creation, get, id_of, ids, merge, other_project, split,
-    update,
-};
+use super::{CREATE, LIST, TABLE, add, create, creation, get, id_of, ids, merge, split};
 
 /// Creates an insight with one pain point at the time `at`.
 async fn create_at(test: &TestApp, number: usize, at: &str) -> String {
     let mut body = creation([number]);
     body["painPoints"][0]["occurredAt"] = json!(at);
-    id_of(&call(test, CREATE).json(&body).send(&test.app).await)
+    id_of(&test.call(CREATE).json(&body).send(&test.app).await)
 }
 
 #[tokio::test]
 async fn insights_are_sorted_by_last_seen() {
     let test = TestApp::start().await;
-    assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
+    assert_eq!(test.pages(&test.call(LIST), 1).await, [Vec::<Value>::new()]);
     let times = [
         "2026-11-20T00:00:00.001Z",
         "1969-12-31T23:59:59.999Z",
@@ -42,7 +39,7 @@ async fn insights_are_sorted_by_last_seen() {
     // come first.
     let expected = [2, 5, 0, 3, 1, 4].map(|at: usize| created[at].clone());
     let expected = [&expected[..], &[other, merged]].concat();
-    let list = call(&test, LIST);
+    let list = test.call(LIST);
     for (limit, lengths) in
         [(1, vec![1; 8]), (3, vec![3, 3, 2]), (4, vec![4, 4]), (8, vec![8]), (100, vec![8])]
     {
@@ -61,45 +58,11 @@ async fn items_equal_single_insights() {
     let two = create(&test, 250..260).await;
     let split_off = id_of(&split(&test, &one, (0..250).step_by(2)).await);
     merge(&test, &two, &split_off).await;
-    let listed = test.pages(&call(&test, LIST), 10).await.concat();
+    let listed = test.pages(&test.call(LIST), 10).await.concat();
     assert_eq!(ids(&listed), [split_off, one, two]);
     for item in &listed {
         assert_eq!(&get(&test, item["id"].as_str().unwrap()).await.body, item);
     }
-}
-
-#[tokio::test]
-async fn lists_can_be_filtered_by_status() {
-    let test = TestApp::start().await;
-    let mut all = Vec::new();
-    for number in 0..9 {
-        all.push(create(&test, [number]).await);
-    }
-    all.reverse();
-    let statuses = ["open", "resolved", "ignored"];
-    for (number, id) in all.iter().enumerate() {
-        update(&test, id, json!({"status": statuses[number % 3]})).await;
-    }
-    for (number, status) in statuses.into_iter().enumerate() {
-        let expected: Vec<_> = all.iter().skip(number).step_by(3).cloned().collect();
-        let list = call(&test, LIST).query("status", status);
-        for limit in [1, 2, 3, 100] {
-            let found = test.pages(&list, limit).await.concat();
-            assert_eq!(ids(&found), expected, "{status}");
-            assert!(found.iter().all(|item| item["status"] == status));
-        }
-    }
-    let merged = call(&test, LIST).query("status", "merged");
-    assert!(test.pages(&merged, 10).await.concat().is_empty());
-    merge(&test, &all[0], &all[8]).await;
-    merge(&test, &all[1], &all[8]).await;
-    let mut expected = [all[0].clone(), all[1].clone()];
-    expected.sort();
-    expected.reverse();
-    for limit in [1, 10] {
-        assert_eq!(ids(&test.pages(&merged, limit).await.concat()), expected);
-    }
-    assert_eq!(ids(&test.pages(&call(&test, LIST), 100).await.concat()).len(), 9);
 }
 
 #[tokio::test]
@@ -110,7 +73,7 @@ async fn changed_insights_do_not_shift_pages() {
         all.push(create(&test, [number * 10]).await);
     }
     all.reverse();
-    let list = call(&test, LIST).query("limit", 2);
+    let list = test.call(LIST).query("limit", 2);
     let first = list.clone().send(&test.app).await;
     assert_eq!(ids(first.body["items"].as_array().unwrap()), all[..2]);
     // The last item of the page moves to the front, the first one is merged, and a new one is
@@ -121,30 +84,6 @@ async fn changed_insights_do_not_shift_pages() {
     let cursor = first.body["nextCursor"].as_str().unwrap();
     let second = list.query("cursor", cursor).send(&test.app).await;
     assert_eq!(ids(second.body["items"].as_array().unwrap()), all[2..4]);
-}
-
-#[tokio::test]
-async fn splits_and_merges_move_insights_in_lists() {
-    let test = TestApp::start().await;
-    let (one, two) = (create(&test, [1, 9]).await, create(&test, [5]).await);
-    let listed = async || ids(&test.pages(&call(&test, LIST), 10).await.concat());
-    assert_eq!(listed().await, [&one, &two].map(Clone::clone));
-    let split_off = id_of(&split(&test, &one, [9]).await);
-    assert_eq!(listed().await, [&split_off, &two, &one].map(Clone::clone));
-    merge(&test, &split_off, &one).await;
-    assert_eq!(listed().await, [&one, &two, &split_off].map(Clone::clone));
-}
-
-#[tokio::test]
-async fn projects_list_only_their_own_insights() {
-    let test = TestApp::start().await;
-    let other = other_project(&test).await.to_string();
-    let id = create(&test, [0]).await;
-    let elsewhere = Call::of(CREATE).parameter("idOrSlug", &other).key(&test.key);
-    let elsewhere = elsewhere.json(&creation([0])).send(&test.app).await;
-    assert_eq!(ids(&test.pages(&call(&test, LIST), 10).await.concat()), [id]);
-    let list = Call::of(LIST).parameter("idOrSlug", &other).key(&test.key);
-    assert_eq!(ids(&test.pages(&list, 10).await.concat()), [id_of(&elsewhere)]);
 }
 
 #[tokio::test]
@@ -160,10 +99,10 @@ async fn insights_with_long_texts_make_pages_shorter() {
         let mut body = creation([number]);
         body["description"] = json!(text(4_001 * u32::try_from(number).unwrap()));
         body["painPoints"][0]["excerpt"] = body["description"].clone();
-        expected.push(id_of(&call(&test, CREATE).json(&body).send(&test.app).await));
+        expected.push(id_of(&test.call(CREATE).json(&body).send(&test.app).await));
     }
     expected.reverse();
-    let pages = test.pages(&call(&test, LIST), 100).await;
+    let pages = test.pages(&test.call(LIST), 100).await;
     assert!(pages.len() > 1, "DynamoDB reads end at 1 MB");
     assert_eq!(ids(&pages.concat()), expected);
 }
@@ -185,7 +124,7 @@ async fn insights_with_many_pain_points_make_pages_shorter() {
         test.tamper(TABLE, key, "chunks", AttributeValue::B(Blob::new(references))).await;
         expected.insert(0, id);
     }
-    let pages = test.pages(&call(&test, LIST), 100).await;
+    let pages = test.pages(&test.call(LIST), 100).await;
     assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 2]);
     assert_eq!(ids(&pages.concat()), expected);
     assert_eq!(pages[0][0]["firstSeen"], "1970-01-01T00:00:00.000Z");

@@ -14,16 +14,13 @@ mod replays;
 mod replays_in_chromium;
 mod size;
 mod split_insight;
-mod statistics;
 mod update_insight;
 
 use std::collections::BTreeSet;
 
-use local::demo;
 use serde_json::{Value, json};
 use shared::app::Operation;
-use shared::projects::project::ProjectId;
-use tests::app::{PROJECT, TestApp};
+use tests::app::TestApp;
 use tests::call::{Call, Reply};
 use tests::insights::{self, upload};
 
@@ -45,14 +42,9 @@ const OPERATIONS_ON_AN_INSIGHT: [&Operation; 6] =
 /// The ID of an insight that no project has.
 const MISSING_ID: &str = "01902f3c-0000-7000-8000-ffffffffffff";
 
-/// Returns a call in the tests' project.
-fn call(test: &TestApp, operation: &'static Operation) -> Call {
-    Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
-}
-
 /// Returns a call for one insight.
 fn call_for(test: &TestApp, operation: &'static Operation, id: &str) -> Call {
-    call(test, operation).parameter("insightId", id)
+    test.call(operation).parameter("insightId", id)
 }
 
 /// Returns a call without an API key. It is valid for an insight with the pain points 0 and 1, in a
@@ -83,7 +75,7 @@ fn split_of(numbers: impl IntoIterator<Item = usize>) -> Value {
 
 /// Creates an insight and returns its ID.
 async fn create(test: &TestApp, numbers: impl IntoIterator<Item = usize>) -> String {
-    let reply = call(test, CREATE).json(&creation(numbers)).send(&test.app).await;
+    let reply = test.call(CREATE).json(&creation(numbers)).send(&test.app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
     id_of(&reply)
 }
@@ -139,11 +131,6 @@ async fn members(test: &TestApp, id: &str) -> BTreeSet<String> {
 /// Returns the IDs of the pain points of these numbers.
 fn numbered(numbers: impl IntoIterator<Item = usize>) -> BTreeSet<String> {
     numbers.into_iter().map(insights::id).collect()
-}
-
-/// Creates a second project in the same organization.
-async fn other_project(test: &TestApp) -> ProjectId {
-    demo::ensure_project(&test.app.store, "other", "Other").await.unwrap()
 }
 
 /// Returns all stored items as sorted text.

@@ -3,11 +3,10 @@
 use futures_util::future::join_all;
 use serde_json::json;
 use tests::app::TestApp;
-use tests::call::Reply;
 
 use super::{
-    MERGE, MISSING_ID, add, call_for, create, etag, get, id_of, is_replayed, members, merge,
-    numbered, split, stored, stored_of, update,
+    MERGE, MISSING_ID, add, call_for, create, etag, get, is_replayed, members, merge, numbered,
+    stored, stored_of, update,
 };
 
 #[tokio::test]
@@ -30,26 +29,6 @@ async fn merges_return_the_receiving_insight() {
     let found = get(&test, &into).await;
     assert_eq!((&found.body, etag(&found)), (&expected, "\"3\""));
     assert_eq!(members(&test, &into).await, numbered([0, 3, 5, 9]));
-}
-
-#[tokio::test]
-async fn merging_undoes_a_split() {
-    let test = TestApp::start().await;
-    let id = create(&test, 0..450).await;
-    let before = get(&test, &id).await;
-    let split_off = id_of(&split(&test, &id, (0..450).step_by(3)).await);
-    let reply = merge(&test, &split_off, &id).await;
-    assert_eq!((reply.status, &reply.body), (200, &before.body));
-    assert_eq!(members(&test, &id).await, numbered(0..450));
-    assert_eq!(stored_of(&test, "chunk#").await, 2, "no chunk is orphaned");
-    // Merging also works in the opposite direction.
-    let split_off = id_of(&split(&test, &id, (0..450).step_by(3)).await);
-    let reply = merge(&test, &id, &split_off).await;
-    for field in ["affectedSessions", "identifiedUsers", "occurrences", "firstSeen", "excerpt"] {
-        assert_eq!(reply.body[field], before.body[field], "{field}");
-    }
-    assert_eq!(members(&test, &split_off).await, numbered(0..450));
-    assert_eq!(stored_of(&test, "chunk#").await, 2);
 }
 
 #[tokio::test]
@@ -116,24 +95,6 @@ async fn concurrent_undos_and_uploads_keep_all_pain_points() {
         let expected = if is_undone { 200 } else { 409 };
         assert_eq!((one.status, other.status), (expected, expected), "{} {}", one.text, other.text);
     }
-}
-
-#[tokio::test]
-async fn only_unmerged_insights_can_receive_pain_points() {
-    let test = TestApp::start().await;
-    let (id, into, third) =
-        (create(&test, 0..3).await, create(&test, [5]).await, create(&test, [7]).await);
-    merge(&test, &into, &third).await;
-    let before = stored(&test).await;
-    let assert_violation = |reply: &Reply, code: &str| {
-        assert_eq!(reply.problem(), (400, "validation_failed"));
-        assert_eq!(reply.violations(), [("/into", code)]);
-    };
-    assert_violation(&merge(&test, &id, &id).await, "invalid_value");
-    assert_violation(&merge(&test, &id, &id.to_uppercase()).await, "invalid_value");
-    assert_eq!(merge(&test, &id, &into).await.problem(), (409, "insight_merged"));
-    assert_eq!(merge(&test, &into, &id).await.problem(), (409, "insight_merged"));
-    assert_eq!(stored(&test).await, before);
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ use tests::process::Process;
 use tests::replays::{Session, zlib};
 use tests::seed;
 
-use super::{GET, LIST, LIST_PAIN_POINTS, SPLIT, call, call_for, get, merge, update};
+use super::{GET, LIST, LIST_PAIN_POINTS, SPLIT, call_for, get, merge, update};
 
 const INGEST: &shared::app::Operation = &::ingest_error_events::OPERATION;
 const DAY: Duration = Duration::from_hours(24);
@@ -53,7 +53,7 @@ impl Shop {
     }
 
     pub(super) async fn insights(&self) -> Vec<Value> {
-        self.test.pages(&call(&self.test, LIST), 100).await.concat()
+        self.test.pages(&self.test.call(LIST), 100).await.concat()
     }
 
     pub(super) async fn pain_points(&self, insight: &str) -> Vec<Value> {

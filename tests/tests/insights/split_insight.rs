@@ -10,7 +10,7 @@ use tests::insights;
 
 use super::{
     MISSING_ID, SPLIT, add, call_for, create, etag, get, id_of, is_replayed, members, merge,
-    numbered, split, split_of, stored, stored_of, update,
+    numbered, split, split_of, stored_of, update,
 };
 
 fn splitting(test: &TestApp, id: &str, body: &Value) -> Call {
@@ -45,7 +45,7 @@ async fn default_title_is_from_the_latest_pain_point() {
     for at in [1, 2, 5] {
         body["painPoints"][at]["occurredAt"] = json!("2026-11-20T12:00:00Z");
     }
-    let reply = super::call(&test, super::CREATE).json(&body).send(&test.app).await;
+    let reply = test.call(super::CREATE).json(&body).send(&test.app).await;
     let id = id_of(&reply);
     for (numbers, title) in [
         (vec![0, 3], "Pain point 3"),
@@ -61,50 +61,6 @@ async fn default_title_is_from_the_latest_pain_point() {
         assert_eq!(reply.body["description"], "");
     }
     assert_eq!(get(&test, &id).await.body["excerpt"], "Replay excerpt 7");
-}
-
-#[tokio::test]
-async fn pain_points_outside_the_insight_are_all_listed() {
-    let test = TestApp::start().await;
-    let (id, _) = (create(&test, 0..3).await, create(&test, [10]).await);
-    let before = stored(&test).await;
-    let upper = insights::id(10).to_uppercase();
-    for (body, violations) in [
-        // One pain point of another insight, and one that does not exist.
-        (
-            json!({"painPointIds": [insights::id(0), upper, insights::id(77)]}),
-            vec![
-                ("/painPointIds/1", "unknown_pain_point"),
-                ("/painPointIds/2", "unknown_pain_point"),
-            ],
-        ),
-        // Pain points outside the insight are listed even if the split would leave none.
-        (split_of([0, 1, 2, 77]), vec![("/painPointIds/3", "unknown_pain_point")]),
-    ] {
-        let reply = splitting(&test, &id, &body).send(&test.app).await;
-        assert_eq!(reply.problem(), (400, "validation_failed"), "{body}");
-        assert_eq!(reply.violations(), violations, "{body}");
-    }
-    let all = split(&test, &id, [2, 0, 1]).await;
-    assert_eq!(all.problem(), (400, "split_would_empty_insight"));
-    assert!(all.body.get("errors").is_none());
-    assert_eq!(stored(&test).await, before);
-}
-
-#[tokio::test]
-async fn splits_move_1_to_500_pain_points() {
-    let test = TestApp::start().await;
-    let single = create(&test, [9_000]).await;
-    assert_eq!(split(&test, &single, [9_000]).await.problem(), (400, "split_would_empty_insight"));
-    let id = create(&test, 0..500).await;
-    add(&test, &id, [500]).await;
-    let split_off = split(&test, &id, 1..501).await;
-    assert_eq!((split_off.status, &split_off.body["occurrences"]), (201, &json!(500)));
-    assert_eq!(members(&test, &id).await, numbered([0]));
-    assert_eq!(members(&test, &id_of(&split_off)).await, numbered(1..501));
-    let one = split(&test, &id_of(&split_off), [250]).await;
-    assert_eq!((one.status, &one.body["occurrences"]), (201, &json!(1)));
-    assert_eq!(stored_of(&test, "chunk#").await, 1 + 1 + 2 + 1);
 }
 
 #[tokio::test]

@@ -8,9 +8,9 @@ use shared::app::Operation;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
 use tests::app::{PROJECT, START, TestApp};
 use tests::call::Call;
-use tests::errors::{SentEvent, project};
+use tests::errors::{SentEvent, deliver};
 
-use super::{add, call, create, events};
+use super::{add, create, events};
 
 const ACTIVITY: &Operation = &get_project_activity::OPERATION;
 
@@ -26,22 +26,18 @@ async fn changed() -> TestApp {
     .await;
     test.pass(Duration::from_secs(1));
     let body = json!({"key": "f", "name": "F", "type": "boolean"});
-    let created = call(&test, &create_feature_flag::OPERATION).json(&body).send(&test.app).await;
+    let created = test.call(&create_feature_flag::OPERATION).json(&body).send(&test.app).await;
     assert_eq!(created.status, 201);
     test.pass(Duration::from_secs(1));
-    let project = project(&test.patient_store(), test.project_id).await;
     let event = SentEvent::new(1, test.app.clock.now(), "E", "m").with("release", "shop@1");
-    let deliver =
-        Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
-    let deliver = deliver.query("sentry_key", project.public_key).bytes(event.envelope());
-    assert_eq!(deliver.send(&test.app).await.status, 200);
+    deliver(&test, test.project_id, &event).await;
     test.pass(Duration::from_secs(1));
     test
 }
 
 async fn activity(test: &TestApp, query: &[(&'static str, i64)]) -> Value {
     let call =
-        query.iter().fold(call(test, ACTIVITY), |call, (name, value)| call.query(name, value));
+        query.iter().fold(test.call(ACTIVITY), |call, (name, value)| call.query(name, value));
     let reply = call.send(&test.app).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.body
@@ -86,7 +82,7 @@ async fn ranges_are_half_open() {
     assert_eq!(kinds(&activity(&test, &of(2_000, 2_001)).await), ["release"]);
     assert_eq!(kinds(&activity(&test, &of(-60_000, 1_000)).await), ["marker"]);
     assert_eq!(kinds(&activity(&test, &of(-59_999, 1_000)).await), [] as [&str; 0]);
-    let call = call(&test, ACTIVITY).query("from", 5).query("to", 5);
+    let call = test.call(ACTIVITY).query("from", 5).query("to", 5);
     let reply = call.send(&test.app).await;
     assert_eq!((reply.status, reply.violations()), (400, vec![("query:from", "out_of_range")]));
 }
@@ -109,7 +105,7 @@ async fn keys_see_only_kinds_of_their_scopes() {
 #[tokio::test]
 async fn deleted_flags_stay_in_the_activity() {
     let test = changed().await;
-    let flag = |operation| call(&test, operation).parameter("key", "f");
+    let flag = |operation| test.call(operation).parameter("key", "f");
     let archive = flag(&update_feature_flag::OPERATION).json(&json!({"archived": true}));
     assert_eq!(archive.send(&test.app).await.status, 200);
     assert_eq!(flag(&delete_feature_flag::OPERATION).send(&test.app).await.status, 204);

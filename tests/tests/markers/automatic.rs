@@ -9,10 +9,10 @@ use local::demo::{ensure_complete_project, ensure_project};
 use shared::projects::project::ProjectId;
 use tests::app::{Item, TestApp};
 use tests::call::Call;
-use tests::errors::{SentEvent, project};
+use tests::errors::{SentEvent, deliver, delivery, project};
 use tests::notifications::SentMessages;
 
-use super::{CREATE, DELETE, LIST, LIST_EVENTS, TABLE};
+use super::{DELETE, LIST, LIST_EVENTS, TABLE};
 
 const CREATE_FLAG: &shared::app::Operation = &create_feature_flag::OPERATION;
 const UPDATE_FLAG: &shared::app::Operation = &update_feature_flag::OPERATION;
@@ -44,13 +44,6 @@ fn of_release(test: &TestApp, number: u64, release: &str) -> SentEvent {
     event.with("release", release)
 }
 
-async fn deliver(test: &TestApp, id: ProjectId, event: &SentEvent) {
-    let project = project(&test.patient_store(), id).await;
-    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
-    let call = call.query("sentry_key", project.public_key).bytes(event.envelope());
-    assert_eq!(call.send(&test.app).await.status, 200);
-}
-
 async fn started() -> (TestApp, ProjectId) {
     let test = TestApp::start().await;
     let id = ensure_complete_project(&test.patient_store(), "full", "Full").await.unwrap();
@@ -75,19 +68,6 @@ async fn new_projects_have_one_collection_of_each_source() {
 }
 
 #[tokio::test]
-async fn sources_are_validated_and_returned() {
-    let test = TestApp::start().await;
-    for (source, expected) in [(json!(null), json!(null)), (json!("flags"), json!("flags"))] {
-        let body = json!({"name": "c", "source": source});
-        let reply = in_project(&test, CREATE, "shop").json(&body).send(&test.app).await;
-        assert_eq!((reply.status, &reply.body["source"]), (201, &expected));
-    }
-    let body = json!({"name": "c", "source": "deploys"});
-    let reply = in_project(&test, CREATE, "shop").json(&body).send(&test.app).await;
-    assert_eq!((reply.status, reply.violations()), (400, vec![("/source", "invalid_value")]));
-}
-
-#[tokio::test]
 async fn each_release_is_marked_once() {
     let (test, id) = started().await;
     let deliveries = (0..12).map(|number| {
@@ -103,10 +83,8 @@ async fn each_release_is_marked_once() {
     // A later execution environment caches nothing.
     let app = test.app_at(shared::app::Clock::System);
     let project = project(&test.patient_store(), id).await;
-    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
-    let again = of_release(&test, 20, "shop@1");
-    let call = call.query("sentry_key", project.public_key).bytes(again.envelope());
-    assert_eq!(call.send(&app).await.status, 200);
+    let again = delivery(&project, &of_release(&test, 20, "shop@1"));
+    assert_eq!(again.send(&app).await.status, 200);
 
     let mut marked = names(&test, "full", "releases").await;
     marked.sort_unstable();

@@ -3,48 +3,14 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use markers::store::MarkerStore;
 use shared::app::{Deadline, respond};
 use tests::app::TestApp;
 use tests::markers::{collection, filled};
 
-use super::{
-    ADD, DELETE, GET, LIST, LIST_EVENTS, add, call, call_for, column, count_listed, create,
-    some_events, stored,
-};
-
-#[tokio::test]
-async fn deleted_collections_disappear_immediately() {
-    let test = TestApp::start().await;
-    let (id, neighbor) = (create(&test).await, create(&test).await);
-    for id in [&id, &neighbor] {
-        add(&test, id, &some_events(3)).await;
-    }
-    let list = call_for(&test, LIST_EVENTS, &id).query("limit", 1);
-    let page = list.clone().send(&test.app).await;
-    let cursor = page.body["nextCursor"].as_str().unwrap();
-
-    let reply = call_for(&test, DELETE, &id).send(&test.app).await;
-    assert_eq!((reply.status, &reply.body), (204, &Value::Null));
-    assert!(!reply.headers.contains_key("content-type"));
-    for call in [
-        call_for(&test, GET, &id),
-        list.clone(),
-        list.query("cursor", cursor),
-        call_for(&test, LIST_EVENTS, &id).query("from", 0),
-        call_for(&test, ADD, &id).json(&some_events(1)),
-        call_for(&test, ADD, &id).json(&some_events(100)),
-        call_for(&test, ADD, &id).header("idempotency-key", "k").json(&some_events(1)),
-        call_for(&test, DELETE, &id),
-    ] {
-        assert_eq!(call.send(&test.app).await.problem(), (404, "collection_not_found"));
-    }
-    let left = test.pages(&call(&test, LIST), 100).await.concat();
-    assert_eq!(column(&left, "id"), [neighbor.as_str()]);
-    assert_eq!(count_listed(&test, &neighbor).await, 3);
-}
+use super::{ADD, DELETE, LIST, LIST_EVENTS, add, call_for, create, some_events, stored};
 
 #[tokio::test]
 async fn rejected_events_are_not_stored() {
@@ -144,5 +110,5 @@ async fn deletions_of_20000_events_take_constant_time() {
     });
     println!("empty: {empty:?}, 20,000 events: {full:?}");
     assert!(full < empty.mul_f64(1.5), "{full:?} instead of {empty:?}");
-    assert_eq!(call(&test, LIST).send(&test.app).await.body["items"], json!([]));
+    assert_eq!(test.call(LIST).send(&test.app).await.body["items"], json!([]));
 }

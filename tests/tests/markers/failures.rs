@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::app::Operation;
 use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::Call;
 use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{
-    ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, TABLE, add, call, call_for, column, create,
-    some_events, stored, valid,
+    ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, TABLE, add, call_for, column, create, some_events,
+    stored, valid,
 };
 
 const COLLECTION: &str = "01902f3c-0000-7000-8000-000000000000";
@@ -56,23 +56,6 @@ async fn conflicting_writes_are_retried() {
 }
 
 #[tokio::test]
-async fn deletions_with_lost_responses_return_204() {
-    let (reply, dynamodb) = reply_under(
-        |target, before| match (target, before) {
-            ("BatchGetItem", _) => access(),
-            (_, 0) => ScriptedReply::Error("InternalServerError", json!({"message": "try again"})),
-            _ => ScriptedReply::Response(json!({})),
-        },
-        any(DELETE),
-    )
-    .await;
-    assert_eq!((reply.status, &reply.body), (204, &Value::Null));
-    let transactions = dynamodb.requests("TransactWriteItems");
-    assert_eq!(transactions.len(), 2);
-    assert_eq!(transactions[0], transactions[1], "the token identifies the retry");
-}
-
-#[tokio::test]
 async fn stored_events_are_acknowledged_while_pending() {
     let call = Call::of(ADD).parameter("idOrSlug", PROJECT).parameter("collectionId", COLLECTION);
     let call = call.key(KEY).json(&some_events(100));
@@ -97,7 +80,7 @@ async fn lists_omit_only_unreadable_items() {
     let (project, sk) = (format!("project#{}", test.project_id), format!("collection#{bad}"));
     test.tamper(TABLE, [("pk", &project), ("sk", &sk)], "eventCount", value("many")).await;
     for limit in [1, 2, 100] {
-        let pages = test.pages(&call(&test, LIST), limit).await;
+        let pages = test.pages(&test.call(LIST), limit).await;
         assert_eq!(column(&pages.concat(), "id"), [last.clone(), first.clone()], "{limit}");
     }
     assert_eq!(left_out(&bad), BTreeSet::from([(TABLE, "eventCount")]));

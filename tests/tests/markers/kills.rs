@@ -77,7 +77,7 @@ async fn purgers_killed_at_random_points_leave_no_events() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let test = TestApp::start().await;
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     for project_id in [test.project_id, other] {
         filled(&test.app.store, project_id, 150).await;
     }

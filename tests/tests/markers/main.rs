@@ -16,11 +16,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use local::demo;
 use markers::CollectionId;
 use shared::app::Operation;
-use shared::projects::project::ProjectId;
-use tests::app::{Item, PROJECT, TestApp};
+use tests::app::{Item, TestApp};
 use tests::call::{Call, Reply};
 
 const TABLE: &str = "event-markers";
@@ -32,14 +30,9 @@ const DELETE: &Operation = &::delete_event_marker_collection::OPERATION;
 const ADD: &Operation = &add_event_markers::OPERATION;
 const LIST_EVENTS: &Operation = &list_event_markers::OPERATION;
 
-/// Returns a call in the tests' project.
-fn call(test: &TestApp, operation: &'static Operation) -> Call {
-    Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
-}
-
 /// Returns a call for one collection.
 fn call_for(test: &TestApp, operation: &'static Operation, id: &str) -> Call {
-    call(test, operation).parameter("collectionId", id)
+    test.call(operation).parameter("collectionId", id)
 }
 
 /// Returns a valid call for a collection that may exist.
@@ -54,7 +47,7 @@ fn valid(operation: &'static Operation, project: &str, id: &str) -> Call {
 
 /// Creates a collection and returns its ID.
 async fn create(test: &TestApp) -> String {
-    let reply = call(test, CREATE).json(&json!({"name": "Releases"})).send(&test.app).await;
+    let reply = test.call(CREATE).json(&json!({"name": "Releases"})).send(&test.app).await;
     assert_eq!(reply.status, 201);
     reply.body["id"].as_str().unwrap().to_owned()
 }
@@ -97,11 +90,6 @@ async fn event_count(test: &TestApp, id: &str) -> usize {
     let reply = call_for(test, GET, id).send(&test.app).await;
     assert_eq!(reply.status, 200);
     reply.body["eventCount"].as_u64().unwrap().try_into().unwrap()
-}
-
-/// Creates a second project in the same organization.
-async fn other_project(test: &TestApp) -> ProjectId {
-    demo::ensure_project(&test.app.store, "other", "Other").await.unwrap()
 }
 
 fn collection_id(id: &str) -> CollectionId {

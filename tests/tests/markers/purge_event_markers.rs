@@ -17,9 +17,7 @@ use tests::call::Call;
 use tests::markers::filled;
 use tests::scripted::{ScriptedDynamoDb, ScriptedReply};
 
-use super::{
-    CREATE, DELETE, TABLE, add, call_for, collection_id, create, other_project, some_events, stored,
-};
+use super::{CREATE, DELETE, TABLE, add, call_for, collection_id, create, some_events, stored};
 
 /// Time for which late events are still purged.
 const LATE: Duration = Duration::from_mins(1);
@@ -56,7 +54,7 @@ fn now(test: &TestApp) -> Timestamp {
 #[tokio::test]
 async fn purges_remove_only_events_of_deleted_collections() {
     let test = TestApp::start().await;
-    let other = other_project(&test).await;
+    let other = test.other_project().await;
     let neighbor = create(&test).await;
     add(&test, &neighbor, &some_events(30)).await;
     filled(&test.app.store, other, 30).await;

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use send_notifications::senders::Senders;
 use shared::projects::project::ProjectId;
-use tests::app::{PROJECT, TestApp, texts};
+use tests::app::{TestApp, texts};
 use tests::call::Call;
-use tests::errors::{SentEvent, project};
+use tests::errors::SentEvent;
+pub(super) use tests::errors::deliver;
 use tests::insights::upload;
 use tests::notifications::{SentMessages, give_address, senders, user};
 
@@ -33,14 +34,6 @@ pub(super) fn unreachable_senders() -> Senders {
 /// Returns an error event at the current time.
 pub(super) fn event(test: &TestApp, number: u64, kind: &str) -> SentEvent {
     SentEvent::new(number, test.app.clock.now(), kind, "cart is undefined")
-}
-
-pub(super) async fn deliver(test: &TestApp, project_id: ProjectId, event: &SentEvent) {
-    let project = project(&test.app.store, project_id).await;
-    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
-    let call = call.query("sentry_key", project.public_key).bytes(event.envelope());
-    let reply = call.send(&test.app).await;
-    assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
 /// Delivers `count` events of one error, numbered from `from`.
@@ -74,7 +67,7 @@ pub(super) fn event_count(subject: &str) -> u64 {
 pub(super) async fn create_insight(test: &TestApp, number: usize, title: &str) {
     let mut body = upload([number]);
     body["title"] = json!(title);
-    let call = Call::of(&create_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let call = test.call(&create_insight::OPERATION);
     assert_eq!(call.json(&body).send(&test.app).await.status, 201);
 }
 
@@ -89,9 +82,9 @@ pub(super) async fn set_preferences(test: &TestApp, key: &str, types: &[&str], e
 
 /// Sets the status of the latest seen error.
 pub(super) async fn set_status(test: &TestApp, status: &str) {
-    let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let list = test.call(&list_errors::OPERATION);
     let errors = list.send(&test.app).await.body;
-    let update = Call::of(&update_error::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let update = test.call(&update_error::OPERATION);
     let update = update.parameter("errorId", errors["items"][0]["errorId"].as_str().unwrap());
     assert_eq!(update.json(&json!({ "status": status })).send(&test.app).await.status, 200);
 }
@@ -116,7 +109,7 @@ pub(super) async fn create_trend(test: &TestApp, from: usize, title: &str, sessi
                 "occurredAt": yesterday.minus(age), "title": "Rage click"})
         })
         .collect();
-    let call = Call::of(&create_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let call = test.call(&create_insight::OPERATION);
     let reply = call.json(&json!({"title": title, "painPoints": points})).send(&test.app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
 }

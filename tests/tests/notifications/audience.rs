@@ -91,8 +91,7 @@ async fn recipients_are_determined_when_emails_are_sent() {
         let (test, outbound) = (TestApp::start().await, SentMessages::open());
         let mut keys = BTreeMap::new();
         for name in NAMES {
-            let user_id = UserId::parse(name).unwrap();
-            keys.insert(name, test.key_with(|key| ApiKeyRecord { user: user_id, ..key }).await);
+            keys.insert(name, test.key_of(name).await);
         }
         outbound.run(&test.app).await;
         for name in NAMES.into_iter().filter(|name| *name != "late") {
@@ -138,7 +137,7 @@ async fn recipients_are_determined_when_emails_are_sent() {
 #[tokio::test]
 async fn members_get_emails_about_their_projects() {
     let (test, outbound) = (TestApp::start().await, SentMessages::open());
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     let limited = |project: ProjectId| Some(BTreeSet::from([project]));
     for (name, projects) in [
         ("all@example.com", None),
@@ -177,7 +176,7 @@ async fn members_get_emails_about_their_projects() {
 #[tokio::test]
 async fn emails_go_to_eligible_users_only() {
     let (test, outbound) = (TestApp::start().await, SentMessages::open());
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     let of_project = TYPES.map(|(name, _)| name).into_iter().filter(|it| *it != "api_key_created");
     let of_project: Vec<&str> = of_project.collect();
     let mut expected = BTreeMap::new();
@@ -243,7 +242,7 @@ async fn emails_require_keys_with_matching_scopes() {
     use Scope::{ErrorsRead, ErrorsWrite, FlagsRead, InsightsRead, NotificationsRead};
     type Keys<'k> = [(Scope, &'k Option<BTreeSet<ProjectId>>)];
     let (test, outbound) = (TestApp::start().await, SentMessages::open());
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     let (it, all) = (Some(BTreeSet::from([test.project_id])), None);
     let other = Some(BTreeSet::from([other]));
     let users: [(&str, &Keys<'_>, &[&str]); 6] = [

@@ -6,7 +6,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use send_notifications::{Outcome, send};
 use shared::app::Deadline;
 use shared::dynamodb::StoreError;
-use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::TestApp;
 use tests::notifications::{SentMessages, give_address, user};
 
@@ -31,8 +30,7 @@ async fn try_run(test: &TestApp, outbound: &SentMessages) -> Outcome {
 async fn start_with_three_users() -> (TestApp, SentMessages) {
     let (test, outbound) = start().await;
     for name in ["ada", "mira"] {
-        let user_id = UserId::parse(name).unwrap();
-        test.key_with(|key| ApiKeyRecord { user: user_id, ..key }).await;
+        test.key_of(name).await;
         outbound.run(&test.app).await;
         give_address(&test.app, &user(name), &format!("{name}@example.com")).await;
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::Call;
 use tests::notifications::{SentMessages, give_address, user};
@@ -14,12 +13,12 @@ use tests::wire::Request;
 use super::actions::{create_errors, create_flag, create_insight, start, subjects};
 
 async fn errors(test: &TestApp) -> Vec<Value> {
-    let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let list = test.call(&list_errors::OPERATION);
     list.send(&test.app).await.body["items"].as_array().unwrap().clone()
 }
 
 async fn delete_error(test: &TestApp, error: &Value) {
-    let delete = Call::of(&delete_error::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let delete = test.call(&delete_error::OPERATION);
     let delete = delete.parameter("errorId", error["errorId"].as_str().unwrap());
     assert_eq!(delete.send(&test.app).await.status, 204);
 }
@@ -72,8 +71,7 @@ async fn deleted_errors_are_not_emailed() {
 #[tokio::test]
 async fn only_deletions_of_deleted_flags_are_emailed() {
     let (test, outbound) = (TestApp::start().await, SentMessages::open());
-    let ada = UserId::parse("ada").unwrap();
-    test.key_with(|key| ApiKeyRecord { user: ada, ..key }).await;
+    test.key_of("ada").await;
     outbound.run(&test.app).await;
     give_address(&test.app, &user("ada"), "ada@example.com").await;
     for key in ["gone", "kept"] {

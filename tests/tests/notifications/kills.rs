@@ -17,7 +17,6 @@ use serde_json::json;
 use local::environment;
 use notifications::store::EVENT_BATCH_SIZE;
 use shared::app::{App, Clock};
-use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, clock_at};
 use tests::call::Call;
 use tests::notifications::{SentMessages, give_address, user};
@@ -164,8 +163,7 @@ async fn killed_senders_lose_no_message() {
     let app = test.app_at(Clock::System);
     outbound.run(&app).await;
     for name in USERS {
-        let user_id = UserId::parse(name).unwrap();
-        test.key_with(|key| ApiKeyRecord { user: user_id, ..key }).await;
+        test.key_of(name).await;
         outbound.run(&app).await;
         give_address(&app, &user(name), &format!("{name}@example.com")).await;
     }

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use notifications::store::NotificationStore;
 use shared::app::Deadline;
-use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, key_id};
 use tests::notifications::{PUBLIC_URL, give_address, run, senders, user};
 use tests::workspace;
@@ -116,8 +115,7 @@ async fn ses_and_event_bridge_accept_messages() {
     moto.verify("waymark@example.com").await;
     moto.queue_events("waymark").await;
     give_address(&test.app, &user("ada"), "ada@example.com").await;
-    let key =
-        test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
+    let key = test.key_of("ada").await;
 
     let senders = senders(&moto.url, &moto.url);
     run(&test.app, &senders, Duration::ZERO).await;
@@ -153,7 +151,7 @@ async fn emails_wait_for_a_verified_sender() {
     let (test, moto) = (TestApp::start().await, Moto::start().await);
     let name = user("ada");
     give_address(&test.app, &name, "ada@example.com").await;
-    test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
+    test.key_of("ada").await;
     let senders = senders(&moto.url, &moto.url);
     let run = async || {
         let deadline = Deadline::after(Duration::from_mins(1));

@@ -6,12 +6,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 
 use shared::usage::counted;
-use tests::app::{PROJECT, TestApp};
-use tests::call::Call;
-use tests::errors::{SentEvent, project};
+use tests::app::TestApp;
 use tests::insights::{id, upload};
 use tests::notifications::{give_address, user};
 use tests::proxy::{RecordedRequest, Recorder};
+
+use super::actions::{deliver, event};
 
 /// Returns the kinds of all outbox items.
 async fn outbox_kinds(test: &TestApp) -> Vec<String> {
@@ -23,37 +23,25 @@ async fn outbox_kinds(test: &TestApp) -> Vec<String> {
     kinds
 }
 
-async fn deliver(test: &TestApp, event: &SentEvent) {
-    let project = project(&test.app.store, test.project_id).await;
-    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
-    let call = call.query("sentry_key", project.public_key).bytes(event.envelope());
-    assert_eq!(call.send(&test.app).await.status, 200);
-}
-
-fn event(test: &TestApp, number: u64, title: &str) -> SentEvent {
-    SentEvent::new(number, test.app.clock.now(), title, "x")
-}
-
 #[tokio::test]
 async fn new_and_regressed_errors_are_announced() {
     let test = TestApp::start().await;
     let initial = outbox_kinds(&test).await;
     assert_eq!(initial, ["api_key_created"]);
     for number in 0..3 {
-        deliver(&test, &event(&test, number, "TypeError")).await;
+        deliver(&test, test.project_id, &event(&test, number, "TypeError")).await;
     }
     // A duplicate delivery announces nothing.
-    deliver(&test, &event(&test, 0, "TypeError")).await;
+    deliver(&test, test.project_id, &event(&test, 0, "TypeError")).await;
     assert_eq!(outbox_kinds(&test).await, ["api_key_created", "error_new"]);
-    deliver(&test, &event(&test, 7, "ValueError")).await;
+    deliver(&test, test.project_id, &event(&test, 7, "ValueError")).await;
     assert_eq!(outbox_kinds(&test).await, ["api_key_created", "error_new", "error_new"]);
 
-    let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let list = test.call(&list_errors::OPERATION);
     let errors = list.send(&test.app).await.body;
     for status in ["resolved", "ignored", "open", "resolved"] {
         let id = errors["items"][0]["errorId"].as_str().unwrap();
-        let update = Call::of(&update_error::OPERATION).parameter("idOrSlug", PROJECT);
-        let update = update.parameter("errorId", id).key(&test.key);
+        let update = test.call(&update_error::OPERATION).parameter("errorId", id);
         let reply = update.json(&json!({ "status": status })).send(&test.app).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
     }
@@ -61,7 +49,7 @@ async fn new_and_regressed_errors_are_announced() {
     test.pass(Duration::from_mins(2));
     let title = errors["items"][0]["type"].as_str().unwrap().to_owned();
     for number in 10..12 {
-        deliver(&test, &event(&test, number, &title)).await;
+        deliver(&test, test.project_id, &event(&test, number, &title)).await;
     }
     let expected = ["api_key_created", "error_new", "error_new", "error_regression"];
     assert_eq!(outbox_kinds(&test).await, expected);
@@ -71,13 +59,13 @@ async fn new_and_regressed_errors_are_announced() {
 async fn flag_changes_are_announced_with_their_actor() {
     let test = TestApp::start().await;
     let body = json!({"key": "new-checkout", "name": "New checkout", "type": "boolean"});
-    let create = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
-    let create = create.key(&test.key).header("idempotency-key", "once").json(&body);
+    let create =
+        test.call(&create_feature_flag::OPERATION).header("idempotency-key", "once").json(&body);
     for _ in 0..2 {
         assert_eq!(create.clone().send(&test.app).await.status, 201);
     }
     let flag_call = |operation| {
-        let call = Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key);
+        let call = test.call(operation);
         call.parameter("key", "new-checkout")
     };
     // An update without effect announces nothing.
@@ -112,7 +100,7 @@ fn is(text: &str) -> impl Fn(&AttributeValue) -> bool {
 #[tokio::test]
 async fn new_insights_are_announced() {
     let test = TestApp::start().await;
-    let create = Call::of(&create_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let create = test.call(&create_insight::OPERATION);
     let mut body = upload([1, 2]);
     body["title"] = json!("Checkout");
     let call = create.header("idempotency-key", "once").json(&body);
@@ -120,7 +108,7 @@ async fn new_insights_are_announced() {
     assert_eq!(reply.status, 201, "{}", reply.body);
     assert_eq!(call.send(&test.app).await.status, 201);
     assert_eq!(outbox_kinds(&test).await, ["api_key_created", "insight_new"]);
-    let split = Call::of(&split_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let split = test.call(&split_insight::OPERATION);
     let split = split.parameter("insightId", reply.body["id"].as_str().unwrap());
     let split = split.json(&json!({"painPointIds": [id(1)]}));
     assert_eq!(split.send(&test.app).await.status, 201);
@@ -145,24 +133,22 @@ async fn known_errors_cost_nothing_for_the_outbox() {
         let recorder = Recorder::before(&test.engine.endpoint());
         test.put_behind(recorder.clone()).await;
 
-        deliver(&test, &event(&test, 0, "TypeError")).await;
+        deliver(&test, test.project_id, &event(&test, 0, "TypeError")).await;
         let new_error_requests: Vec<RecordedRequest> = recorder.take();
         let transactions = new_error_requests.iter().filter(|it| it.action == "TransactWriteItems");
         let to_outbox = transactions.flat_map(|it| &it.tables).filter(|it| *it == "notifications");
         assert_eq!(to_outbox.count(), 1, "{new_error_requests:?}");
         for number in 1..=20 {
             let event = event(&test, number, "TypeError");
-            let ((), usage) = counted(deliver(&test, &event)).await;
-            // The first request is the test's own read of the DSN.
-            let requests: Vec<String> =
-                recorder.take().iter().skip(1).map(ToString::to_string).collect();
+            let ((), usage) = counted(deliver(&test, test.project_id, &event)).await;
+            let requests: Vec<String> = recorder.take().iter().map(ToString::to_string).collect();
             assert_eq!(requests, KNOWN_ERROR_REQUESTS, "{number}");
             let units = usage.write_units;
             assert!((units - KNOWN_ERROR_WRITE_UNITS).abs() < f64::EPSILON, "{units}");
         }
         // After a minute, the function reads and updates the error, and announces nothing.
         test.pass(Duration::from_mins(2));
-        deliver(&test, &event(&test, 30, "TypeError")).await;
+        deliver(&test, test.project_id, &event(&test, 30, "TypeError")).await;
         let later = recorder.take();
         assert!(
             later.iter().all(|it| !it.tables.iter().any(|it| it == "notifications")),

@@ -11,7 +11,6 @@ use notifications::store::NotificationStore;
 use send_notifications::senders::Senders;
 use send_notifications::{Outcome, send};
 use shared::app::Deadline;
-use shared::projects::api_key::ApiKeyRecord;
 use tests::app::TestApp;
 use tests::call::Call;
 use tests::notifications::{give_address, senders, user};
@@ -148,7 +147,7 @@ async fn permanently_rejected_emails_are_recorded_and_not_retried() {
             .await
             .unwrap()
     );
-    test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
+    test.key_of("ada").await;
     let (visibility, now) = (Visibility::Project(test.project_id), test.app.clock.now());
     let week =
         DomainEvent::new(DomainEventKind::WeekEnded, visibility, "overview", "5 events", now);
@@ -172,7 +171,7 @@ async fn permanently_rejected_emails_are_recorded_and_not_retried() {
         test.pass(Duration::from_mins(11));
     }
     assert_eq!(scenario.ses.accepted(), [""; 0], "rejected emails are not retried");
-    test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
+    test.key_of("ada").await;
     scenario.run().await;
     assert_eq!(scenario.ses.accepted(), ["ada@example.com"], "later emails are sent");
 }
@@ -182,13 +181,13 @@ async fn failures_name_the_failed_service() {
     let mut scenario = start().await;
     let name = user("ada");
     give_address(&scenario.test.app, &name, "ada@example.com").await;
-    scenario.test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
+    scenario.test.key_of("ada").await;
     scenario.ses.reject("AccountSuspendedException", "ada@example.com");
     let failure = scenario.run().await.failure.unwrap().to_string();
     assert_eq!(failure, "SES: AccountSuspendedException");
     scenario.ses.accept();
     scenario.senders.publisher = unreachable_senders().publisher;
-    scenario.test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
+    scenario.test.key_of("ada").await;
     let failure = scenario.run().await.failure.unwrap().to_string();
     assert_eq!(failure, "EventBridge: no response");
 }

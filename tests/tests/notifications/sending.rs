@@ -5,14 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use notifications::store::NotificationStore;
-use send_notifications::senders::Senders;
-use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, app_over};
-use tests::notifications::{run, user};
+use tests::notifications::user;
 
-use super::actions::{
-    create_errors, create_insight, deliver_many, start, subjects, unreachable_senders,
-};
+use super::actions::{create_errors, create_insight, deliver_many, start, subjects};
 
 #[tokio::test]
 async fn later_events_are_batched_for_ten_minutes() {
@@ -127,72 +123,6 @@ async fn repeatedly_deferred_emails_count_once() {
         assert_eq!(outbound.emails().await.len(), emails + usize::from(emails < 3));
     }
     assert_eq!(delayed_emails().await, 2);
-}
-
-#[tokio::test]
-async fn longest_deferred_emails_are_sent_first() {
-    let (test, mut outbound) = start().await;
-    outbound.senders.mailer.as_mut().unwrap().emails_per_hour = 6;
-    // A stream of errors and insights uses the whole limit.
-    for minute in 0..150 {
-        if minute % 5 == 0 {
-            create_errors(&test, minute, 1).await;
-            create_insight(&test, usize::try_from(minute).unwrap(), "Checkout").await;
-        }
-        if minute == 40 {
-            let owner = UserId::parse("owner").unwrap();
-            test.key_with(|key| ApiKeyRecord { user: owner, ..key }).await;
-        }
-        outbound.run(&test.app).await;
-        test.pass(Duration::from_mins(1));
-        let emails = outbound.emails().await;
-        if subjects(&emails).iter().any(|subject| subject.starts_with("New API key")) {
-            assert!((40..=101).contains(&minute), "{minute}");
-            return;
-        }
-    }
-    panic!("no email about the key: {:?}", subjects(&outbound.emails().await));
-}
-
-#[tokio::test]
-async fn failed_messages_are_retried() {
-    let (test, outbound) = start().await;
-    create_errors(&test, 0, 1).await;
-    let unreachable_senders = unreachable_senders();
-    let deadline = shared::app::Deadline::after(Duration::from_mins(1));
-    let failed = Box::pin(send_notifications::run(
-        &test.app,
-        &unreachable_senders,
-        Duration::ZERO,
-        deadline,
-    ))
-    .await;
-    assert!(failed.is_err());
-    assert!(outbound.emails().await.is_empty());
-    outbound.run(&test.app).await;
-    assert_eq!(outbound.emails().await.len(), 1);
-    // The test key and the error.
-    assert_eq!(outbound.events().await.len(), 2);
-}
-
-#[tokio::test]
-async fn events_without_a_sender_are_not_kept() {
-    let (test, outbound) = start().await;
-    create_errors(&test, 0, 3).await;
-    run(&test.app, &Senders::default(), Duration::ZERO).await;
-    outbound.run(&test.app).await;
-    assert!(outbound.emails().await.is_empty());
-}
-
-#[tokio::test]
-async fn idle_runs_cost_few_reads() {
-    let (test, outbound) = start().await;
-    test.pass(Duration::from_hours(2));
-    outbound.run(&test.app).await;
-    test.round_trips();
-    outbound.run(&test.app).await;
-    let round_trips = test.round_trips();
-    assert!(round_trips <= 10, "{round_trips}");
 }
 
 #[tokio::test]

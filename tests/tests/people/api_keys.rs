@@ -122,7 +122,7 @@ async fn keys_cannot_exceed_their_creator() {
     let limited = test.key_with(|key| ApiKeyRecord { scopes: scopes(), projects, ..key }).await;
     let reply = create(&limited, key_body(&["flags:read"])).await;
     assert_eq!(reply.problem(), (403, "insufficient_scope"));
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     let body =
         |projects: Value| json!({"name": "a", "scopes": ["flags:read"], "projects": projects});
     let reply = create(&limited, body(json!([other]))).await;

@@ -272,7 +272,7 @@ async fn roles_do_not_exceed_their_scopes() {
 #[tokio::test]
 async fn project_lists_limit_sessions_and_their_keys() {
     let test = TestApp::start().await;
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     let limited = BTreeSet::from([other]);
     let member = add_member(&test, MIRA, "default", Role::Member, Some(limited)).await;
     let session = session_of(&test, &member).await;

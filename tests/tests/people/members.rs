@@ -8,14 +8,13 @@ use shared::app::Operation;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
 use shared::projects::role::Role;
 use tests::app::{PROJECT, TestApp};
-use tests::call::{Call, Reply};
+use tests::call::Call;
 
-use super::{EFFECT, Person, column, key_body};
+use super::Person;
 
 const LIST: &Operation = &list_members::OPERATION;
 const UPDATE: &Operation = &update_member::OPERATION;
 const REMOVE: &Operation = &remove_member::OPERATION;
-const ME: &Operation = &get_caller::OPERATION;
 
 fn update(person: &Person, body: &Value) -> Call {
     Call::of(UPDATE).parameter("memberId", person.member.id).json(body)
@@ -208,51 +207,4 @@ async fn concurrent_changes_keep_an_owner() {
     );
     let succeeded = [&first, &second].iter().filter(|reply| reply.status == 204).count();
     assert_eq!(succeeded, 1, "{} {}", first.text, second.text);
-}
-
-#[tokio::test]
-async fn removed_members_lose_sessions_and_keys() {
-    let test = TestApp::start().await;
-    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
-    let juno = Person::join(&test, "juno@b.de", Role::Admin).await;
-    let create = Call::of(&create_api_key::OPERATION).json(&key_body(&["flags:read"]));
-    let created = juno.send(&test, create).await;
-    let key = created.body["apiKey"].as_str().unwrap().to_owned();
-    let by_key = || Call::of(ME).key(&key).send(&test.app);
-    assert_eq!(by_key().await.status, 200);
-    assert_eq!(juno.send(&test, Call::of(ME)).await.status, 200);
-
-    assert_eq!(owner.send(&test, remove(&juno)).await.status, 204);
-    assert_eq!(owner.send(&test, remove(&juno)).await.problem(), (404, "member_not_found"));
-    test.pass(EFFECT);
-    assert_eq!(by_key().await.problem(), (401, "invalid_api_key"));
-    let me: Reply = juno.send(&test, Call::of(ME)).await;
-    assert_eq!(me.problem(), (401, "invalid_session"));
-    // Another membership of the user revives neither.
-    Person::join(&test, "juno@b.de", Role::Owner).await;
-    test.pass(EFFECT);
-    assert_eq!(by_key().await.problem(), (401, "invalid_api_key"));
-    assert_eq!(juno.send(&test, Call::of(ME)).await.problem(), (401, "invalid_session"));
-    let listed = Call::of(LIST).key(&test.key).send(&test.app).await;
-    assert_eq!(column(&listed, "email"), ["juno@b.de", "owner@b.de"]);
-}
-
-#[tokio::test]
-async fn demoted_members_and_their_keys_lose_scopes() {
-    let test = TestApp::start().await;
-    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
-    let juno = Person::join(&test, "juno@b.de", Role::Admin).await;
-    let create =
-        Call::of(&create_api_key::OPERATION).json(&key_body(&["flags:read", "keys:write"]));
-    let created = juno.send(&test, create).await;
-    let key = created.body["apiKey"].as_str().unwrap().to_owned();
-    let body = json!({"role": "member", "projects": [PROJECT]});
-    assert_eq!(owner.send(&test, update(&juno, &body)).await.status, 200);
-    test.pass(EFFECT);
-    let me = Call::of(ME).key(&key).send(&test.app).await;
-    assert_eq!(me.body["scopes"], json!(["flags:read"]));
-    let list = Call::of(&list_api_keys::OPERATION);
-    let reply = list.clone().key(&key).send(&test.app).await;
-    assert_eq!(reply.problem(), (403, "insufficient_scope"));
-    assert_eq!(juno.send(&test, list).await.problem(), (401, "invalid_session"));
 }

@@ -128,7 +128,7 @@ async fn projects_limit_the_requests_of_each_key() {
         assert_eq!(list(&test.project_id.to_string()).await.status, 200);
     }
     assert_eq!(list(PROJECT).await.problem(), (429, "throttled"));
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     assert_eq!(list(&other.to_string()).await.status, 200);
 }
 

@@ -2,7 +2,6 @@
 //! then an accessible project.
 //! `tests/tests/contract.rs` checks that `openapi.yaml` names this scope.
 
-use local::demo;
 use shared::app::{Access, Operation};
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope};
 use shared::timestamp::Timestamp;
@@ -104,7 +103,7 @@ async fn every_operation_requires_a_key_with_its_scope() {
 #[tokio::test]
 async fn inaccessible_projects_look_nonexistent() {
     let test = TestApp::start().await;
-    let other = demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     let unseen = test.unseen_projects(other).await;
     for operation in OPERATIONS.iter().filter(|it| it.path.contains("{idOrSlug}")) {
         let name = operation.name;

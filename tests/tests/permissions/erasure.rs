@@ -4,26 +4,24 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use local::demo;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
 use tests::app::TestApp;
-use tests::errors::SentEvent;
+use tests::errors::{SentEvent, delivery};
 use tests::notifications::user;
 use tests::source_maps;
 
-use super::errors::delivery;
-use super::{assert_uses_all, call, deadline, scheduled, send};
+use super::{assert_uses_all, deadline, scheduled, send};
 
 pub(super) const FUNCTIONS: [&str; 1] = [erase_data::JOB.name];
 
 /// Creates data of every type that is erased in a different way.
 async fn fill(test: &TestApp) {
     let flag = json!({"key": "checkout", "name": "Checkout", "type": "boolean"});
-    let flag = call(test, &create_feature_flag::OPERATION).json(&flag);
+    let flag = test.call(&create_feature_flag::OPERATION).json(&flag);
     send(test, flag.header("idempotency-key", "k"), 201).await;
     let insight = tests::insights::filled(&test.app.store, test.project_id, 20, 1).await;
-    let split = call(test, &split_insight::OPERATION).parameter("insightId", insight);
+    let split = test.call(&split_insight::OPERATION).parameter("insightId", insight);
     let split = split.json(&json!({"painPointIds": [tests::insights::id(1)]}));
     send(test, split, 201).await;
     tests::markers::filled(&test.app.store, test.project_id, 3).await;
@@ -34,7 +32,7 @@ async fn fill(test: &TestApp) {
     let bundle = source_maps::bundle_of(source_maps::MAP, source_maps::DEBUG_ID);
     let upload = json!({"projects": [test.project_id]});
     source_maps::upload(&test.app, &test.key, &bundle, &upload).await;
-    let other = demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     for projects in [vec![test.project_id], vec![test.project_id, other]] {
         let projects = Some(projects.into_iter().collect());
         test.key_with(|key| ApiKeyRecord { projects, ..key }).await;

@@ -11,12 +11,12 @@ use shared::app::Operation;
 use shared::projects::project::Project;
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::Call;
-use tests::errors::{SentEvent, project};
+use tests::errors::{SentEvent, delivery, project};
 use tests::replays::Session;
 use tests::scripted::{ScriptedDynamoDb, ScriptedReply, cancelled};
 use tests::source_maps;
 
-use super::{assert_uses_all, call, deadline, items, scheduled, send};
+use super::{assert_uses_all, deadline, items, scheduled, send};
 
 pub(super) const FUNCTIONS: [&str; 14] = [
     pack_error_log::JOB.name,
@@ -37,11 +37,6 @@ pub(super) const FUNCTIONS: [&str; 14] = [
 
 const TABLE: &str = "errors";
 const DAY: Duration = Duration::from_hours(24);
-
-pub(super) fn delivery(project: &Project, event: &SentEvent) -> Call {
-    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
-    call.query("sentry_key", project.public_key).bytes(event.envelope())
-}
 
 /// Returns an event that occurred this long ago.
 fn event(test: &TestApp, number: u64, ago: Duration) -> SentEvent {
@@ -138,7 +133,7 @@ async fn deliver_replay(test: &TestApp, project: &Project) {
 
 /// Lists errors over several pages, and returns one.
 async fn list_all(test: &TestApp) -> Value {
-    let list = call(test, &list_errors::OPERATION).query("limit", 1);
+    let list = test.call(&list_errors::OPERATION).query("limit", 1);
     let page = send(test, list.clone(), 200).await;
     let next = page.body["nextCursor"].as_str().unwrap();
     send(test, list.clone().query("cursor", next), 200).await;
@@ -152,14 +147,14 @@ async fn error_functions_use_exactly_their_permissions() {
     // No cache, so that each function reads the data itself.
     test.app.store = test.app.store.clone().remembering(0);
     let project = project(&test.app.store, test.project_id).await;
-    let query = |body: Value| call(&test, &query_error_timeseries::OPERATION).json(&body);
+    let query = |body: Value| test.call(&query_error_timeseries::OPERATION).json(&body);
     let scenario = Box::pin(async {
         let now = event(&test, 1, Duration::ZERO);
         send(&test, delivery(&project, &now), 200).await;
         send(&test, delivery(&project, &now), 200).await;
         // A new release is marked in a collection.
         let releases = json!({"name": "Releases", "source": "releases"});
-        let create = call(&test, &create_event_marker_collection::OPERATION).json(&releases);
+        let create = test.call(&create_event_marker_collection::OPERATION).json(&releases);
         send(&test, create, 201).await;
         let other = SentEvent::new(2, test.app.clock.now(), "ValueError", "y");
         let other = other.with("release", "shop@1");
@@ -171,12 +166,12 @@ async fn error_functions_use_exactly_their_permissions() {
 
         let error = list_all(&test).await;
         let of = |operation: &'static Operation| {
-            call(&test, operation).parameter("errorId", error["errorId"].as_str().unwrap())
+            test.call(operation).parameter("errorId", error["errorId"].as_str().unwrap())
         };
         send(&test, of(&list_error_events::OPERATION), 200).await;
         // First with rows only, then with runs.
         for status in ["resolved", "open"] {
-            let list = call(&test, &list_errors::OPERATION);
+            let list = test.call(&list_errors::OPERATION);
             send(&test, list, 200).await;
             send(&test, of(&get_error::OPERATION), 200).await;
             let filters = json!([{"categoryId": "os", "operator": "is_not_set", "value": ""}]);
@@ -236,7 +231,7 @@ async fn error_functions_use_exactly_their_permissions() {
             let store = delivery(&project, &now).path("/api/{ingestId}/store/").bytes(event);
             send(&test, store, 200).await;
             let error = list_all(&test).await;
-            let events = call(&test, &list_error_events::OPERATION);
+            let events = test.call(&list_error_events::OPERATION);
             let events = events.parameter("errorId", error["errorId"].as_str().unwrap());
             send(&test, events, 200).await;
         }
@@ -244,10 +239,10 @@ async fn error_functions_use_exactly_their_permissions() {
         let from = test.app.clock.now().minus(9 * DAY).as_millis();
         let all = json!({"projectIds": [PROJECT], "from": from});
         let by_browser = json!({"projectIds": [PROJECT], "by": "browser", "from": from});
-        let of_project = |operation: &'static Operation| call(&test, operation);
+        let of_project = |operation: &'static Operation| test.call(operation);
         let counting = [
             query(all.clone()),
-            call(&test, &breakdown_errors::OPERATION).json(&by_browser),
+            test.call(&breakdown_errors::OPERATION).json(&by_browser),
             of_project(&query_errors::OPERATION).json(&json!({ "from": from })),
             of_project(&list_error_categories::OPERATION),
         ];

@@ -6,7 +6,7 @@ use tests::app::TestApp;
 use tests::call::Call;
 use tests::insights::{self, upload};
 
-use super::{assert_uses_all, call, id, items, send};
+use super::{assert_uses_all, id, items, send};
 
 pub(super) const FUNCTIONS: [&str; 8] = [
     add_pain_points::OPERATION.name,
@@ -24,7 +24,7 @@ const TABLE: &str = "replay-insights";
 fn creation(test: &TestApp, numbers: std::ops::Range<usize>) -> Call {
     let mut body = upload(numbers);
     body["title"] = json!("Checkout");
-    call(test, &create_insight::OPERATION).json(&body)
+    test.call(&create_insight::OPERATION).json(&body)
 }
 
 fn split_of(numbers: std::ops::Range<usize>) -> Value {
@@ -49,7 +49,7 @@ pub(super) async fn set_revision(test: &TestApp, revision: u32) {
 
 /// Lists insights by each index, over several pages, and while one of them is being changed.
 async fn list_all(test: &TestApp) {
-    let list = call(test, &list_insights::OPERATION);
+    let list = test.call(&list_insights::OPERATION);
     for list in [list.clone(), list.clone().query("status", "open")] {
         let page = send(test, list.clone().query("limit", 1), 200).await;
         assert_eq!(items(&page).len(), 1);
@@ -65,7 +65,7 @@ async fn list_all(test: &TestApp) {
 async fn insight_functions_use_exactly_their_permissions() {
     let test = TestApp::start().await;
     let scenario = Box::pin(async {
-        let of = |operation, id: &str| call(&test, operation).parameter("insightId", id);
+        let of = |operation, id: &str| test.call(operation).parameter("insightId", id);
 
         // Pain points of another insight are rejected, after a read of their owner.
         let first = id(&send(&test, once(creation(&test, 0..500)), 201).await);

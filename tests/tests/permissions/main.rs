@@ -70,11 +70,6 @@ const AUTHENTICATION: [&str; 5] = [
     "Write on people/use#*",
 ];
 
-/// Returns a call in the tests' project, with a key that has all scopes.
-fn call(test: &TestApp, operation: &'static Operation) -> Call {
-    Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
-}
-
 /// Sends a call without cached data, and expects a status.
 async fn send(test: &TestApp, call: Call, status: u16) -> Reply {
     test.pass(Duration::from_mins(2));

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::app::TestApp;
 
-use super::{assert_uses_all, call, deadline, id, items, scheduled, send};
+use super::{assert_uses_all, deadline, id, items, scheduled, send};
 
 pub(super) const FUNCTIONS: [&str; 8] = [
     add_event_markers::OPERATION.name,
@@ -41,16 +41,16 @@ async fn leave_pending(test: &TestApp, collection: &str) {
 async fn marker_functions_use_exactly_their_permissions() {
     let test = TestApp::start().await;
     let scenario = Box::pin(async {
-        let create = call(&test, &create_event_marker_collection::OPERATION);
+        let create = test.call(&create_event_marker_collection::OPERATION);
         let create = create.header("idempotency-key", "k").json(&json!({"name": "Releases"}));
         let collection = id(&send(&test, create.clone(), 201).await);
         send(&test, create, 201).await;
-        let of = |operation| call(&test, operation).parameter("collectionId", &collection);
+        let of = |operation| test.call(operation).parameter("collectionId", &collection);
 
         // More events than fit into one transaction, and another request after pending events.
         let add = of(&add_event_markers::OPERATION).json(&events(100));
         send(&test, add.clone().header("idempotency-key", "k"), 201).await;
-        let elsewhere = call(&test, &add_event_markers::OPERATION).parameter("collectionId", "-");
+        let elsewhere = test.call(&add_event_markers::OPERATION).parameter("collectionId", "-");
         let elsewhere = elsewhere.header("idempotency-key", "k").json(&events(1));
         send(&test, elsewhere, 409).await;
         leave_pending(&test, &collection).await;
@@ -64,8 +64,8 @@ async fn marker_functions_use_exactly_their_permissions() {
         send(&test, list.query("cursor", next), 200).await;
 
         send(&test, of(&get_event_marker_collection::OPERATION), 200).await;
-        send(&test, call(&test, &list_event_marker_collections::OPERATION), 200).await;
-        send(&test, call(&test, &get_project_activity::OPERATION), 200).await;
+        send(&test, test.call(&list_event_marker_collections::OPERATION), 200).await;
+        send(&test, test.call(&get_project_activity::OPERATION), 200).await;
         send(&test, of(&delete_event_marker_collection::OPERATION), 204).await;
 
         let purge = || Box::pin((purge_event_markers::JOB.run)(&test.app, deadline()));

@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
-use tests::errors::{SentEvent, project};
+use tests::errors::{SentEvent, deliver, delivery, project};
 use tests::insights::upload;
 use tests::notifications::{SentMessages, announce_trends, token_in};
 
 use super::insights::set_revision;
 use super::sign_in::queue_emails;
-use super::{assert_uses_all, call, send};
+use super::{assert_uses_all, send};
 
 pub(super) const FUNCTIONS: [&str; 6] = [
     get_email_address::OPERATION.name,
@@ -28,8 +27,7 @@ pub(super) const FUNCTIONS: [&str; 6] = [
 
 /// Creates a flag as a user other than the tests' own.
 async fn create_flag_as_another(test: &TestApp) {
-    let other = UserId::parse("other").unwrap();
-    let key = test.key_with(|key| ApiKeyRecord { user: other, ..key }).await;
+    let key = test.key_of("other").await;
     let body = json!({"key": "beta", "name": "Beta", "type": "boolean"});
     let create = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
     let create = create.key(&key).json(&body);
@@ -38,20 +36,16 @@ async fn create_flag_as_another(test: &TestApp) {
 
 /// Lets announce-trends find a spike and, on a Monday, an insight whose chunks are being changed.
 async fn announce_all_trends(test: &TestApp) {
-    let project = project(&test.app.store, test.project_id).await;
     let body = upload(0..1);
-    let create = call(test, &create_insight::OPERATION)
+    let create = test
+        .call(&create_insight::OPERATION)
         .json(&json!({"title": "Checkout", "painPoints": body["painPoints"]}));
     send(test, create, 201).await;
     set_revision(test, 99).await;
     test.pass(Duration::from_hours(50));
     for number in 100..120 {
         let event = SentEvent::new(number, test.app.clock.now(), "TypeError", "x");
-        let deliver = Call::of(&ingest_error_events::OPERATION)
-            .parameter("ingestId", project.ingest_id)
-            .query("sentry_key", project.public_key)
-            .bytes(event.envelope());
-        assert_eq!(deliver.send(&test.app).await.status, 200);
+        deliver(test, test.project_id, &event).await;
     }
     let start = test.app.clock.now();
     announce_trends(&test.app).await;
@@ -87,17 +81,13 @@ async fn notification_functions_use_exactly_their_permissions() {
 
         // The flag change is marked in a collection.
         let flags = json!({"name": "Flag changes", "source": "flags"});
-        let create = call(&test, &create_event_marker_collection::OPERATION).json(&flags);
+        let create = test.call(&create_event_marker_collection::OPERATION).json(&flags);
         send(&test, create, 201).await;
         create_flag_as_another(&test).await;
         // Two errors in one email; the one with more events comes first.
         for (number, kind) in [(1, "TypeError"), (2, "RangeError")] {
             let event = SentEvent::new(number, test.app.clock.now(), kind, "x");
-            let deliver = Call::of(&ingest_error_events::OPERATION)
-                .parameter("ingestId", project.ingest_id)
-                .query("sentry_key", project.public_key)
-                .bytes(event.envelope());
-            send(&test, deliver, 200).await;
+            send(&test, delivery(&project, &event), 200).await;
         }
         messages.run(&test.app).await;
         let token = token_in(&messages.emails().await[0], "/v0/notifications/unsubscribe");

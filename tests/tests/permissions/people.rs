@@ -65,7 +65,7 @@ async fn people_functions_use_exactly_their_permissions() {
         // Authentication by key uses other tables.
         for name in FUNCTIONS {
             let operation = OPERATIONS.into_iter().find(|it| it.name == name).unwrap();
-            let call = Call::of(operation).key(&test.key).parameter("idOrSlug", PROJECT);
+            let call = test.call(operation);
             call.send(&test.app).await;
         }
     });

@@ -36,7 +36,7 @@ impl UnitTable {
     }
 
     fn call(&self, operation: &'static Operation) -> Call {
-        Call::of(operation).parameter("idOrSlug", PROJECT).key(&self.test.key)
+        self.test.call(operation)
     }
 
     async fn send(&self, call: Call) -> Reply {

@@ -8,7 +8,7 @@ use shared::projects::api_key::ApiKeyRecord;
 use tests::app::{PROJECT, TestApp};
 use tests::source_maps::{DEBUG_ID, MAP, bundle, bundle_of, put_chunks, queue, tool_call, upload};
 
-use super::{assert_uses_all, call, deadline, scheduled, send};
+use super::{assert_uses_all, deadline, scheduled, send};
 
 pub(super) const FUNCTIONS: [&str; 4] = [
     delete_source_maps::OPERATION.name,
@@ -32,7 +32,7 @@ async fn source_map_functions_use_exactly_their_permissions() {
     let scenario = Box::pin(async {
         // A release and a deploy are marked in a collection.
         let releases = json!({"name": "Releases", "source": "releases"});
-        let create = call(&test, &create_event_marker_collection::OPERATION).json(&releases);
+        let create = test.call(&create_event_marker_collection::OPERATION).json(&releases);
         send(&test, create, 201).await;
         let release = json!({"version": "shop@0", "projects": [PROJECT]});
         let post = |path, body| tool_call(&test.key, Method::POST, path).json(&body);
@@ -60,7 +60,7 @@ async fn source_map_functions_use_exactly_their_permissions() {
             let get = tool_call(key, Method::GET, "organizations/default/projects");
             send(&test, get, 200).await;
         }
-        send(&test, call(&test, &list_source_maps::OPERATION), 200).await;
+        send(&test, test.call(&list_source_maps::OPERATION), 200).await;
         maintain(&test).await;
         for map in [&MAP.replace("cart", "box"), "{"] {
             let bundle = bundle_of(map, DEBUG_ID);
@@ -68,7 +68,7 @@ async fn source_map_functions_use_exactly_their_permissions() {
             queue(&test.app, test.project_id, &bundle).await;
         }
         maintain(&test).await;
-        let delete = call(&test, &delete_source_maps::OPERATION);
+        let delete = test.call(&delete_source_maps::OPERATION);
         send(&test, delete.clone().query("debugId", DEBUG_ID), 204).await;
         upload(&test.app, &test.key, &bundle_of(MAP, DEBUG_ID), &upload_to).await;
         send(&test, delete.query("release", "shop@1"), 204).await;

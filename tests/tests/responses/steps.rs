@@ -21,7 +21,7 @@ pub(crate) async fn create_keys(test: &TestApp) -> Vec<(String, &'static str)> {
     let long_ago = Some(Timestamp::from_millis(0));
     let foreign = Organization::parse("foreign").unwrap();
     let ann = UserId::parse("ann").unwrap();
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let other = test.other_project().await;
     let elsewhere = Some([other].into());
     let reads = [Scope::FlagsRead].into();
     let record = |key: ApiKeyRecord| key;

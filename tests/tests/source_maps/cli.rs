@@ -17,7 +17,7 @@ use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::source_maps::{DEBUG_ID, MAP};
 
-use super::{call, listed, stored};
+use super::{listed, stored};
 
 const MAX_BODY_BYTES: usize = 6 << 20;
 
@@ -94,7 +94,7 @@ fn write(folder: &Path, name: &str, debug_id: Option<&str>, map: &str) {
 async fn sentry_cli_notes_releases_and_deploys() {
     let test = TestApp::start().await;
     let body = json!({"name": "Releases", "source": "releases"});
-    let create = call(&test, &create_event_marker_collection::OPERATION).json(&body);
+    let create = test.call(&create_event_marker_collection::OPERATION).json(&body);
     let collection = create.send(&test.app).await.body["id"].as_str().unwrap().to_owned();
     let cli = Cli::start(&test).await;
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ async fn sentry_cli_notes_releases_and_deploys() {
     for arguments in ["releases new shop@1", "releases finalize shop@1", deploy, deploy] {
         cli.succeed(folder.path(), arguments).await;
     }
-    let list = call(&test, &list_event_markers::OPERATION);
+    let list = test.call(&list_event_markers::OPERATION);
     let markers = list.parameter("collectionId", collection).send(&test.app).await.body;
     let names = markers["items"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
     assert_eq!(names.collect::<Vec<_>>(), ["shop@1 deployed to production", "shop@1"]);

@@ -9,7 +9,7 @@ use source_maps::store::ProjectMaps;
 use tests::app::{PROJECT, TestApp};
 use tests::source_maps::{DEBUG_ID, MAP, bundle_of, event, put_chunks, queue};
 
-use super::{MINUTE, TABLE, call, deliver, errors, events_of, listed, maintain, stored, upload};
+use super::{MINUTE, TABLE, deliver, errors, events_of, listed, maintain, stored, upload};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -18,7 +18,7 @@ async fn deleted_maps_can_be_uploaded_again() {
     let test = TestApp::start().await;
     let bundle = bundle_of(MAP, DEBUG_ID);
     upload(&test, &bundle).await;
-    let delete = || call(&test, &delete_source_maps::OPERATION);
+    let delete = || test.call(&delete_source_maps::OPERATION);
     assert_eq!(delete().send(&test.app).await.status, 400);
     assert_eq!(delete().query("debugId", "x").send(&test.app).await.status, 400);
     assert_eq!(delete().query("release", "shop@1").send(&test.app).await.status, 204);
@@ -123,7 +123,7 @@ async fn failed_queued_bundles_can_be_uploaded_again() {
 #[tokio::test]
 async fn erasure_removes_maps_and_chunks() {
     let test = TestApp::start().await;
-    local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    test.other_project().await;
     let both = json!({"projects": [PROJECT], "version": "shop@1"});
     tests::source_maps::upload(&test.app, &test.key, &bundle_of(MAP, DEBUG_ID), &both).await;
     upload(&test, &bundle_of("{", DEBUG_ID)).await;

@@ -13,17 +13,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use shared::app::{Deadline, Operation};
+use shared::app::Deadline;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};
 
 const TABLE: &str = "source-maps";
 const MINUTE: Duration = Duration::from_mins(1);
-
-/// Returns a call in the tests' project.
-fn call(test: &TestApp, operation: &'static Operation) -> Call {
-    Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
-}
 
 /// Uploads a bundle for the tests' project.
 async fn upload(test: &TestApp, bundle: &[u8]) -> Reply {
@@ -32,7 +27,7 @@ async fn upload(test: &TestApp, bundle: &[u8]) -> Reply {
 
 /// Returns the list of maps.
 async fn listed(test: &TestApp) -> Value {
-    let reply = call(test, &list_source_maps::OPERATION).send(&test.app).await;
+    let reply = test.call(&list_source_maps::OPERATION).send(&test.app).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.body
 }
@@ -50,14 +45,14 @@ async fn deliver(test: &TestApp, event: String) {
 
 /// Returns the errors of the tests' project.
 async fn errors(test: &TestApp) -> Vec<Value> {
-    let reply = call(test, &list_errors::OPERATION).send(&test.app).await;
+    let reply = test.call(&list_errors::OPERATION).send(&test.app).await;
     reply.body["items"].as_array().unwrap().clone()
 }
 
 /// Returns the events of an error, the newest first.
 async fn events_of(test: &TestApp, error: &Value) -> Vec<Value> {
     let id = error["errorId"].as_str().unwrap();
-    let call = call(test, &list_error_events::OPERATION).parameter("errorId", id);
+    let call = test.call(&list_error_events::OPERATION).parameter("errorId", id);
     let reply = call.send(&test.app).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.body["items"].as_array().unwrap().clone()

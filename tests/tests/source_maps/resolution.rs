@@ -106,7 +106,7 @@ async fn scripts_without_debug_ids_are_found_by_release_and_url() {
 #[tokio::test]
 async fn maps_of_other_projects_resolve_nothing() {
     let test = TestApp::start().await;
-    local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    test.other_project().await;
     let other = json!({"projects": ["other"]});
     tests::source_maps::upload(&test.app, &test.key, &bundle_of(MAP, DEBUG_ID), &other).await;
     deliver(&test, event(1, Some(DEBUG_ID), "", &[11, 1], "t")).await;

@@ -9,7 +9,7 @@ use tests::app::{PROJECT, TestApp};
 use tests::call::Reply;
 use tests::source_maps::{DEBUG_ID, MAP, bundle_of, tool_call};
 
-use super::{call, deliver};
+use super::deliver;
 
 #[tokio::test]
 async fn tools_get_what_they_expect() {
@@ -53,12 +53,12 @@ async fn create(test: &TestApp, release: &str) -> Reply {
 /// Adds a collection of releases, and returns its ID.
 async fn collect(test: &TestApp) -> String {
     let body = json!({"name": "Releases", "source": "releases"});
-    let create = call(test, &create_event_marker_collection::OPERATION).json(&body);
+    let create = test.call(&create_event_marker_collection::OPERATION).json(&body);
     create.send(&test.app).await.body["id"].as_str().unwrap().to_owned()
 }
 
 async fn marked(test: &TestApp, collection: &str) -> Vec<Value> {
-    let list = call(test, &list_event_markers::OPERATION).parameter("collectionId", collection);
+    let list = test.call(&list_event_markers::OPERATION).parameter("collectionId", collection);
     list.send(&test.app).await.body["items"].as_array().unwrap().clone()
 }
 
@@ -109,7 +109,7 @@ async fn releases_become_known_once() {
     let known = ["shop@1", "team/shop@2", "shop@3"];
     let markers = marked(&test, &collection).await;
     assert_eq!(names(&markers), known);
-    let activity = call(&test, &get_project_activity::OPERATION).send(&test.app).await.body;
+    let activity = test.call(&get_project_activity::OPERATION).send(&test.app).await.body;
     let items = activity["items"].as_array().unwrap();
     let mut listed = names(items);
     listed.reverse();
@@ -178,7 +178,7 @@ async fn a_key_registers_100_releases_and_deploys_a_day() {
     // Known releases and the releases of events do not count.
     assert_eq!(create(&test, "r0").await.status, 200);
     deliver(&test, tests::source_maps::event(1, None, "r100", &[1], "t")).await;
-    let found = call(&test, &get_event_marker_collection::OPERATION);
+    let found = test.call(&get_event_marker_collection::OPERATION);
     let found = found.parameter("collectionId", collection.as_str()).send(&test.app).await;
     assert_eq!(found.body["eventCount"], 201);
     test.pass(Duration::from_hours(24));

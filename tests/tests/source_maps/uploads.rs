@@ -115,7 +115,7 @@ async fn full_projects_get_no_maps_until_some_are_deleted() {
     let full = item_at(listing.clone(), [("storedBytes", n(20_i64 << 30))]);
     test.app.store.put_over(TABLE, full).await.unwrap();
     // The other project has capacity, but the bundle is for both or none.
-    local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    test.other_project().await;
     let both = json!({"projects": ["other", PROJECT]});
     let reply = tests::source_maps::upload(&test.app, &test.key, &bundle, &both).await;
     assert_eq!(reply.status, 409, "{}", reply.body);

@@ -23,7 +23,6 @@ use people::store::PeopleStore;
 use people::{OIDC_LIFETIME, OidcSignIn};
 use shared::app::{App, Clock, Deadline};
 use shared::dynamodb::client;
-use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
 use shared::projects::limits::{Limit, Limits};
 use shared::projects::role::Role;
@@ -193,8 +192,7 @@ pub(super) async fn record() {
     let limits = limits.into_iter();
     let limits = limits.fold(Limits::default(), |all, limit| all.with(limit, Some(10_000)));
     let app = app.with_limits(limits).recording_uses();
-    let mira =
-        test.key_with(|key| ApiKeyRecord { user: UserId::parse("mira").unwrap(), ..key }).await;
+    let mira = test.key_of("mira").await;
     let preferences = json!({"preferences": [{"type": "billing", "emailEnabled": false}]});
     let put = Call::of(&update_email_preferences::OPERATION).key(&mira).json(&preferences);
     assert_eq!(put.send(&test.app).await.status, 200);
@@ -202,7 +200,7 @@ pub(super) async fn record() {
     let post = SentMessages::open();
     fill(&test, &shop, 0).await;
     fill_log(&test, &app).await;
-    let call = |operation| Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key);
+    let call = |operation| test.call(operation);
     let old = json!({"key": "old", "name": "Old", "type": "boolean"});
     assert_eq!(call(&create_feature_flag::OPERATION).json(&old).send(&test.app).await.status, 201);
     let archive = call(&update_feature_flag::OPERATION).parameter("key", "old");

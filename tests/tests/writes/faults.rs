@@ -206,7 +206,7 @@ fn sum(items: &[Value], field: &str) -> u64 {
 /// Compares the stored items, read over a good network, with the responses.
 async fn check(test: &TestApp) {
     let list = async |operation| {
-        let call = Call::of(operation).key(&test.key).parameter("idOrSlug", PROJECT);
+        let call = test.call(operation);
         test.pages(&call, 100).await.concat()
     };
     let flags = list(&list_feature_flags::OPERATION).await;
@@ -227,8 +227,7 @@ async fn check(test: &TestApp) {
     let collections = list(&list_event_marker_collections::OPERATION).await;
     assert_eq!(collections.len(), 1);
     assert_eq!(sum(&collections, "eventCount"), 3 * ITEMS as u64);
-    let call = Call::of(&list_event_markers::OPERATION).key(&test.key);
-    let call = call.parameter("idOrSlug", PROJECT);
+    let call = test.call(&list_event_markers::OPERATION);
     let call = call.parameter("collectionId", collections[0]["id"].as_str().unwrap());
     let markers = test.pages(&call, 100).await.concat();
     let names: BTreeSet<&str> = markers.iter().filter_map(|it| it["name"].as_str()).collect();
@@ -237,8 +236,7 @@ async fn check(test: &TestApp) {
     let insights = list(&list_insights::OPERATION).await;
     let mut pain_points = Vec::new();
     for insight in &insights {
-        let call = Call::of(&list_pain_points::OPERATION).key(&test.key);
-        let call = call.parameter("idOrSlug", PROJECT);
+        let call = test.call(&list_pain_points::OPERATION);
         let call = call.parameter("insightId", insight["id"].as_str().unwrap());
         pain_points.extend(test.pages(&call, 100).await.concat());
     }

@@ -14,7 +14,7 @@ use notifications::notification_type::NotificationType;
 use notifications::store::UserName;
 use notifications::token::Token;
 use shared::app::{Clock, Operation};
-use tests::app::{PROJECT, TestApp};
+use tests::app::TestApp;
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::insights::{id, upload};
@@ -44,7 +44,7 @@ struct Killer<'t> {
 
 impl Killer<'_> {
     fn call(&self, operation: &'static Operation) -> Call {
-        Call::of(operation).key(&self.test.key).parameter("idOrSlug", PROJECT)
+        self.test.call(operation)
     }
 
     /// Sends a call to one process after another, and returns the response of the last one, which

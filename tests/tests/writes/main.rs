@@ -25,9 +25,9 @@ use serde_json::json;
 use verdict::{ExpectedItem, Operation as CompletedOperation, judge};
 
 use shared::app::Operation;
-use tests::app::{PROJECT, TestApp};
+use tests::app::TestApp;
 use tests::call::Call;
-use tests::errors::{SentEvent, project};
+use tests::errors::{SentEvent, delivery, project};
 use tests::preferences::TYPES;
 use tests::seed;
 
@@ -131,7 +131,7 @@ mod flags {
         network.watch("feature-flags", item([("projectId", &project), ("key", "contended")])).await;
         let test = &test;
         let of = |operation| {
-            let call = Call::of(operation).key(&test.key).parameter("idOrSlug", PROJECT);
+            let call = test.call(operation);
             call.parameter("key", "contended")
         };
         contend(&network, seed, async move |rng: &mut ChaCha8Rng, marker: usize| -> Step {
@@ -141,7 +141,7 @@ mod flags {
                 let body = json!({
                     "key": "contended", "name": "n", "type": "boolean", "description": marker,
                 });
-                let call = Call::of(CREATE).key(&test.key).parameter("idOrSlug", PROJECT);
+                let call = test.call(CREATE);
                 let expected: ExpectedItem =
                     Box::new(move |it| text(it, "description") == Some(&*marker));
                 return (call.json(&body), expected);
@@ -177,7 +177,6 @@ mod errors {
     const GET: &Operation = &get_error::OPERATION;
     const LIST: &Operation = &list_errors::OPERATION;
     const UPDATE: &Operation = &update_error::OPERATION;
-    const INGEST: &Operation = &ingest_error_events::OPERATION;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn error_updates_happen_once_while_events_reopen_it() {
@@ -187,12 +186,9 @@ mod errors {
         let project = project(&test.app.store, test.project_id).await;
         let event = |number: u64| {
             let now = clean.clock.now();
-            let event = SentEvent::new(number, now, "TypeError", "x is not a function");
-            let call = Call::of(INGEST).path("/api/{ingestId}/envelope/");
-            let call = call.parameter("ingestId", project.ingest_id);
-            call.query("sentry_key", project.public_key).bytes(event.envelope())
+            delivery(&project, &SentEvent::new(number, now, "TypeError", "x is not a function"))
         };
-        let of = |operation| Call::of(operation).key(&test.key).parameter("idOrSlug", PROJECT);
+        let of = |operation| test.call(operation);
         assert_eq!(event(0).send(&clean).await.status, 200);
         let list = of(LIST).send(&clean).await;
         assert_eq!(list.status, 200, "{}", list.text);

@@ -49,12 +49,12 @@ fn on(keys: &[&str]) -> Value {
 }
 
 fn planned(stored: Vec<FeatureFlag>, described: Vec<DescribedFlag>) -> Plan {
-    plan(stored, described, &SegmentPlan::default(), false, at(100)).unwrap()
+    plan(stored, described, &Actions(BTreeMap::new()), false, at(100)).unwrap()
 }
 
 fn conflicts(stored: Vec<FeatureFlag>, described: Vec<DescribedFlag>) -> Vec<String> {
     let Conflicts(conflicts) =
-        plan(stored, described, &SegmentPlan::default(), true, at(100)).unwrap_err();
+        plan(stored, described, &Actions(BTreeMap::new()), true, at(100)).unwrap_err();
     conflicts.into_iter().map(|it| format!("{}: {}", it.name, it.reason)).collect()
 }
 
@@ -72,29 +72,27 @@ fn plan_has_one_action_per_flag() {
         described("new", &enabled),
     ];
     let plan = planned(project.to_vec(), document);
-    let PlannedAction::Changed(change) = &plan.flags[&key("other")] else { panic!() };
-    let Change { stored, flag, fields } = change.as_ref();
+    let Planned::Changed(change) = &plan.0[&key("other")] else { panic!() };
+    let Change { stored, new: flag, fields } = change.as_ref();
     assert_eq!((stored.version, flag.version, flag.updated_at), (1, 2, at(100)));
     assert_eq!((flag.id, flag.created_at), (stored.id, stored.created_at));
     assert_eq!(fields.len(), 1);
-    assert!(
-        matches!(&plan.flags[&key("new")], PlannedAction::Created(flag) if flag.archived_at.is_none())
-    );
+    assert!(matches!(&plan.0[&key("new")], Planned::Created(flag) if flag.archived_at.is_none()));
     let expected = "? extra: not in the file, left alone\n\
                     + new: created, boolean, enabled, variants: 2\n\
                     ~ other: changed\n    enabled: false → true\n\
-                    = same: unchanged";
+                    = same: unchanged\n";
     assert_eq!(plan.to_string(), expected);
 }
 
 #[test]
 fn missing_flags_are_archived_only_on_request() {
     let project = || vec![stored("a", &json!({})), stored("b", &json!({"archived": true}))];
-    let plan = plan(project(), vec![], &SegmentPlan::default(), true, at(100)).unwrap();
-    let flag = plan.flags[&key("a")].outcome();
+    let plan = plan(project(), vec![], &Actions(BTreeMap::new()), true, at(100)).unwrap();
+    let flag = plan.0[&key("a")].outcome();
     assert_eq!((flag.archived_at, flag.version), (Some(at(100)), 2));
-    assert!(matches!(plan.flags[&key("b")], PlannedAction::LeftAlone(_)));
-    assert_eq!(planned(project(), vec![]).count(PlannedAction::is_change), 0);
+    assert!(matches!(plan.0[&key("b")], Planned::LeftAlone(_)));
+    assert_eq!(planned(project(), vec![]).count_changes(), 0);
 }
 
 #[test]
@@ -108,10 +106,10 @@ fn archived_flags_can_be_unarchived_but_not_changed() {
             described("there", &archived),
         ],
     );
-    assert_eq!(plan.flags[&key("down")].outcome().archived_at, Some(at(100)));
-    let up = plan.flags[&key("up")].outcome();
+    assert_eq!(plan.0[&key("down")].outcome().archived_at, Some(at(100)));
+    let up = plan.0[&key("up")].outcome();
     assert_eq!((up.archived_at, up.enabled), (None, true));
-    assert!(matches!(plan.flags[&key("there")], PlannedAction::Unchanged(_)));
+    assert!(matches!(plan.0[&key("there")], Planned::Unchanged(_)));
 
     let changed = json!({"archived": true, "description": "new"});
     let messages = conflicts(vec![stored("a", &archived)], vec![described("a", &changed)]);
@@ -139,7 +137,7 @@ fn rules_without_id_keep_the_matching_id() {
     let mut document = described("a", &rules);
     document.new_rule_ids = ["new-1", "new-2", "new-3"].map(|id| RuleId::parse(id).unwrap()).into();
     let plan = planned(vec![project], vec![document]);
-    let rules = plan.flags[&key("a")].outcome().rules.iter();
+    let rules = plan.0[&key("a")].outcome().rules.iter();
     assert_eq!(rules.map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["2", "1", "3", "new-3"]);
 }
 
@@ -218,12 +216,12 @@ fn live_flags_over_the_limit_are_a_conflict() {
     let messages = plan(
         project(),
         vec![described("one-more", &json!({}))],
-        &SegmentPlan::default(),
+        &Actions(BTreeMap::new()),
         false,
         at(1),
     )
     .unwrap_err();
     assert!(messages.to_string().contains("would have 2001 flags"), "{messages}");
     let document = vec![described("f0", &json!({"archived": true})), described("z", &json!({}))];
-    assert_eq!(planned(project(), document).count(PlannedAction::is_change), 2);
+    assert_eq!(planned(project(), document).count_changes(), 2);
 }

@@ -32,7 +32,7 @@ struct Thrown {
 fn fingerprint(event: &Value) -> Fingerprint {
     let received_at = Timestamp::from_millis(1_795_000_000_000);
     let event = normalize_store_body(event.to_string().as_bytes(), received_at);
-    event.unwrap().unwrap().fingerprint
+    event.unwrap().unwrap().description.fingerprint
 }
 
 fn event(bug: &str, thrown: &Thrown, with_transaction: bool) -> Value {
@@ -160,7 +160,7 @@ fn events_with_stable_names_keep_their_fingerprints() {
     let received_at = Timestamp::from_millis(1_795_000_000_000);
     let fingerprints = sent.map(|envelope| {
         let event = normalize_envelope(&Envelope::parse(envelope).unwrap(), received_at);
-        event.unwrap().unwrap().fingerprint.to_string()
+        event.unwrap().unwrap().description.fingerprint.to_string()
     });
     let of_rust = json!({"platform": "native", "sdk": {"name": "sentry.rust"}, "exception": [{
         "type": "ParseIntError", "value": "invalid digit found in string",

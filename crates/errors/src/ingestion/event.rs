@@ -11,7 +11,6 @@ use super::client::add_contexts;
 use super::envelope::{Envelope, check_event_size};
 use super::event_attributes::{read_attributes, read_tags};
 use super::exception::{is_built, read_exceptions};
-use super::label::Label;
 use super::member::{Members, get, items, set, take};
 use super::occurrence_time::{occurrence_time, parse_timestamp};
 use super::scrubbing::scrub;
@@ -35,14 +34,12 @@ pub struct NormalizedEvent {
     pub event_id: Option<EventId>,
     /// Time of occurrence, by our clock.
     pub occurred_at: Timestamp,
-    /// The texts that name its error.
-    pub label: Label,
+    /// The description of its error.
+    pub description: ErrorDescription,
     /// The filterable attributes.
     pub attributes: Attributes,
     /// The tags that can become categories.
     pub tags: Vec<(TagKey, String)>,
-    /// The fingerprint of its error.
-    pub fingerprint: Fingerprint,
     /// The replay of the session, if one was recorded.
     pub replay: Option<EventReplay>,
     /// The event as JSON without secrets, at most [`budget::MAX_PAYLOAD_BYTES`]. Its field
@@ -57,13 +54,6 @@ pub struct EventReplay {
     pub id: String,
     /// Time of the event by the clock of the SDK, which the replay's clicks share.
     pub at: Timestamp,
-}
-
-impl NormalizedEvent {
-    /// Returns the description of a new error with this event.
-    pub fn description(&self) -> ErrorDescription {
-        self.label.clone().describe(self.fingerprint)
-    }
 }
 
 /// The circumstances in which an event was received.
@@ -173,17 +163,16 @@ impl<'a> CanonicalEvent<'a> {
         let replay_of = |at| Some(EventReplay { id: replay_id(&event)?.to_owned(), at });
         let replay = self.claimed_at.and_then(replay_of);
         let occurrence = read_occurrence(&event);
-        let label = Label::of(&occurrence, event_text(&event, "transaction"));
-        let fingerprint = fingerprint(&occurrence);
+        let transaction = event_text(&event, "transaction");
+        let description = ErrorDescription::of(&occurrence, transaction, fingerprint(&occurrence));
         let tags = read_tags(&event);
-        let attributes = read_attributes(&event, &label, tags.len(), self.is_robot);
+        let attributes = read_attributes(&event, &description, tags.len(), self.is_robot);
         NormalizedEvent {
             event_id: self.event_id,
             occurred_at: self.occurred_at,
-            label,
+            description,
             attributes,
             tags,
-            fingerprint,
             replay,
             payload: budget::write_within_budget(event, &mut self.trimmed_paths),
         }
@@ -197,8 +186,8 @@ impl<'a> CanonicalEvent<'a> {
 pub fn describe_stored_event(payload: &[u8], fingerprint: Fingerprint) -> Option<ErrorDescription> {
     let text = lenient_json::repair(payload);
     let Ok(Json::Object(event)) = lenient_json::parse(&text) else { return None };
-    let label = Label::of(&read_occurrence(&event), event_text(&event, "transaction"));
-    Some(label.describe(fingerprint))
+    let transaction = event_text(&event, "transaction");
+    Some(ErrorDescription::of(&read_occurrence(&event), transaction, fingerprint))
 }
 
 /// Returns the ID of the replay: a tag, or the context of older SDKs.

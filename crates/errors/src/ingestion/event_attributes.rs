@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use shared::json::Json;
 
 use super::exception::is_handled;
-use super::label::Label;
 use super::member::{Members, at_path, get, scalar_text};
+use crate::ErrorDescription;
 use crate::attribute::{Attribute, user_hash};
 use crate::category::Attributes;
 use crate::grouping::url_path::path_template;
@@ -59,16 +59,16 @@ pub(super) fn read_tags(event: &Members<'_>) -> Vec<(TagKey, String)> {
     tags.iter().filter_map(read).collect()
 }
 
-/// Returns the attributes of a canonical event with this label and number of tags, from a robot or not.
+/// Returns the attributes of a canonical event with this description and number of tags, from a robot or not.
 pub(super) fn read_attributes(
     event: &Members<'_>,
-    label: &Label,
+    description: &ErrorDescription,
     tags: usize,
     is_robot: bool,
 ) -> Attributes {
     let mut attributes = Attributes::default();
     for attribute in Attribute::ALL {
-        let value = read_attribute(event, label, is_robot, attribute);
+        let value = read_attribute(event, description, is_robot, attribute);
         attributes.set(attribute, value.map(|value| clean(&value, most_bytes(attribute))));
     }
     fit_together(&mut attributes, tags.min(MAX_TAG_KEYS) * TagHash::BYTES);
@@ -77,7 +77,7 @@ pub(super) fn read_attributes(
 
 fn read_attribute<'e>(
     event: &'e Members<'_>,
-    label: &'e Label,
+    description: &'e ErrorDescription,
     is_robot: bool,
     attribute: Attribute,
 ) -> Option<Cow<'e, str>> {
@@ -97,8 +97,8 @@ fn read_attribute<'e>(
         Attribute::Transaction => first_text(event, &[&["transaction"]]),
         Attribute::Bot => Some(if is_robot { "true" } else { "false" }),
         Attribute::Url => return first_text(event, URL).and_then(path_template).map(Cow::Owned),
-        Attribute::Type => Some(label.error_type.as_str()),
-        Attribute::Culprit => Some(label.culprit.as_str()),
+        Attribute::Type => Some(description.error_type.as_str()),
+        Attribute::Culprit => Some(description.culprit.as_str()),
         Attribute::User => return user_identity(event).and_then(user_hash).map(Cow::Owned),
     };
     value.map(Cow::Borrowed)
@@ -167,6 +167,7 @@ fn clean(value: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grouping::Fingerprint;
     use crate::grouping::occurrence::{Exception, Occurrence};
 
     fn attribute(text: &str, attribute: Attribute) -> Option<String> {
@@ -178,7 +179,8 @@ mod tests {
         let transaction = first_text(event, &[&["transaction"]]).unwrap_or_default();
         let exceptions = vec![Exception { error_type: "E", ..Exception::default() }];
         let occurrence = Occurrence { exceptions, ..Occurrence::default() };
-        read_attributes(event, &Label::of(&occurrence, transaction), 0, false)
+        let description = ErrorDescription::of(&occurrence, transaction, Fingerprint([7; 16]));
+        read_attributes(event, &description, 0, false)
     }
 
     #[test]

@@ -9,23 +9,15 @@ const TYPE_CHARS: usize = 200;
 const CULPRIT_CHARS: usize = 200;
 const UNLABELED: &str = "<unlabeled event>";
 
-/// The texts that name an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label {
-    /// The exception's type, at most 200 characters; `""` for a message.
-    pub error_type: String,
-    /// The exception's value or the logged message, at most 8,192 characters.
-    pub message: String,
-    /// `Type: value`, the message's first line, or `<unlabeled event>`; at most 250 characters.
-    pub title: String,
-    /// The transaction, else `module in function` of what threw, else `""`; at most 200 characters.
-    pub culprit: String,
-}
-
-impl Label {
-    /// Creates a label. Type and message are those of the naming exception, else `""` and the
-    /// logged message.
-    pub(super) fn of(occurrence: &Occurrence<'_>, transaction: &str) -> Self {
+impl ErrorDescription {
+    /// Creates the description of a new error. Type and message are those of the naming exception,
+    /// else `""` and the logged message. The title is `Type: value`, the message's first line, or
+    /// `<unlabeled event>`. The culprit is the transaction, else `module in function` of what threw.
+    pub(super) fn of(
+        occurrence: &Occurrence<'_>,
+        transaction: &str,
+        fingerprint: Fingerprint,
+    ) -> Self {
         let named = occurrence.naming_exception();
         let error_type = named.map_or("", |exception| exception.error_type);
         let message = named.map_or_else(|| logged(occurrence), |exception| exception.value);
@@ -39,18 +31,14 @@ impl Label {
             "" => one_line(&place_of_throw(occurrence), CULPRIT_CHARS),
             transaction => one_line(transaction, CULPRIT_CHARS),
         };
-        Self {
+        let description = Self {
+            fingerprint,
+            title,
             error_type: one_line(error_type, TYPE_CHARS),
             message: message.to_owned(),
-            title,
             culprit,
-        }
-    }
-
-    /// Returns the description of a new error with this label.
-    pub fn describe(self, fingerprint: Fingerprint) -> ErrorDescription {
-        let Self { error_type, message, title, culprit } = self;
-        ErrorDescription { fingerprint, title, error_type, message, culprit }.cut()
+        };
+        description.cut()
     }
 }
 
@@ -89,6 +77,12 @@ fn place(frame: &Frame<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const FINGERPRINT: Fingerprint = Fingerprint([7; 16]);
+
+    fn describe(occurrence: &Occurrence<'_>, transaction: &str) -> ErrorDescription {
+        ErrorDescription::of(occurrence, transaction, FINGERPRINT)
+    }
     use crate::grouping::occurrence::LogMessage;
 
     fn thrown<'e>(error_type: &'e str, value: &'e str, frames: Vec<Frame<'e>>) -> Occurrence<'e> {
@@ -107,18 +101,18 @@ mod tests {
             ("", "", UNLABELED.to_owned()),
             ("E", &long, format!("E: {}", "x".repeat(247))),
         ] {
-            assert_eq!(Label::of(&thrown(error_type, value, vec![]), "").title, title);
+            assert_eq!(describe(&thrown(error_type, value, vec![]), "").title, title);
         }
     }
 
     #[test]
     fn titles_a_log_by_its_message() {
         let log = LogMessage { template: "took %d ms", text: "took 5 ms\nslow" };
-        let label = Label::of(&Occurrence { log, ..Occurrence::default() }, "");
+        let label = describe(&Occurrence { log, ..Occurrence::default() }, "");
         assert_eq!((label.title.as_str(), label.error_type.as_str()), ("took 5 ms", ""));
         assert_eq!(label.message, "took 5 ms\nslow");
         let log = LogMessage { template: "took %d ms", text: "" };
-        assert_eq!(Label::of(&Occurrence { log, ..Occurrence::default() }, "").title, "took %d ms");
+        assert_eq!(describe(&Occurrence { log, ..Occurrence::default() }, "").title, "took %d ms");
     }
 
     #[test]
@@ -126,7 +120,7 @@ mod tests {
         let own = Frame { module: "shop", function: "add", in_app: true, ..Frame::default() };
         let library = Frame { file: "lib/http.js", function: "send", ..Frame::default() };
         let occurrence = |frames| thrown("E", "", frames);
-        let culprit = |frames, transaction| Label::of(&occurrence(frames), transaction).culprit;
+        let culprit = |frames, transaction| describe(&occurrence(frames), transaction).culprit;
         assert_eq!(culprit(vec![own, library], "GET /cart"), "GET /cart");
         assert_eq!(culprit(vec![own, library], ""), "shop in add");
         assert_eq!(culprit(vec![library], ""), "lib/http.js in send");

@@ -48,6 +48,5 @@ pub use event::{
 };
 pub use event_attributes::capacity_for_tags;
 pub use fault::IngestionFault;
-pub use label::Label;
 pub use occurrence_time::occurrence_time;
 pub use shared::json::members::Members;

@@ -56,12 +56,12 @@ fn accepts_chained_exceptions_of_sentry_python() {
         Some("ac012cadf588491bb76da90129e33c41".to_owned())
     );
     assert_eq!(event.occurred_at.to_string(), "2026-11-21T10:59:53.600Z");
-    assert_eq!(event.label.error_type, "RuntimeError");
+    assert_eq!(event.description.error_type, "RuntimeError");
     assert_eq!(
-        event.label.title,
+        event.description.title,
         "RuntimeError: cannot load order 8271 from https://api.example.com/orders/8271"
     );
-    assert_eq!(event.label.culprit, "__main__ in load");
+    assert_eq!(event.description.culprit, "__main__ in load");
     let expected = ["staging", "shop@1.2.3", "error", "true", "", "", "", "", "python", ""];
     assert_eq!(Attribute::ALL.map(|name| attribute(&event, name))[..10], expected);
     let expected = ["false", "", "RuntimeError", "__main__ in load"];
@@ -72,19 +72,25 @@ fn accepts_chained_exceptions_of_sentry_python() {
 fn accepts_unhandled_exceptions_of_sentry_python() {
     let event = delivered(PYTHON_UNHANDLED);
     assert_eq!(attribute(&event, Attribute::Handled), "false");
-    assert_eq!(event.label.error_type, "RuntimeError");
+    assert_eq!(event.description.error_type, "RuntimeError");
     assert_eq!(attribute(&event, Attribute::Country), "DE");
 }
 
 #[test]
 fn accepts_logged_messages_of_sentry_python() {
     let event = delivered(PYTHON_LOGGED);
-    assert_eq!((event.label.error_type.as_str(), event.label.culprit.as_str()), ("", ""));
-    assert_eq!(event.label.title, "payment 4711 failed for a@example.com");
+    assert_eq!(
+        (event.description.error_type.as_str(), event.description.culprit.as_str()),
+        ("", "")
+    );
+    assert_eq!(event.description.title, "payment 4711 failed for a@example.com");
     let text = String::from_utf8_lossy(PYTHON_LOGGED).into_owned();
     let another = text.replace("payment 4711 failed for a@", "payment 1 failed for bcd@");
     let another = another.replace("\"length\":1062", "\"length\":1061");
-    assert_eq!(delivered(another.as_bytes()).fingerprint, event.fingerprint);
+    assert_eq!(
+        delivered(another.as_bytes()).description.fingerprint,
+        event.description.fingerprint
+    );
 }
 
 #[test]
@@ -93,25 +99,25 @@ fn accepts_fingerprints_and_nan_of_sentry_python() {
     assert!(payload(&event).contains("\"password\":\"[Filtered]\""));
     let text = String::from_utf8_lossy(PYTHON_FINGERPRINT).into_owned();
     assert_ne!(
-        delivered(text.replace("tenant-a", "tenant-b").as_bytes()).fingerprint,
-        event.fingerprint
+        delivered(text.replace("tenant-a", "tenant-b").as_bytes()).description.fingerprint,
+        event.description.fingerprint
     );
 }
 
 #[test]
 fn accepts_events_of_sentry_node() {
     let event = delivered(NODE_CHAINED);
-    assert_eq!(event.label.title, "Error: outer failed");
-    assert_eq!(event.label.culprit, "prog in outer");
+    assert_eq!(event.description.title, "Error: outer failed");
+    assert_eq!(event.description.culprit, "prog in outer");
     let expected = ["production", "web@2.0.0", "error", "true", "", "Debian", "", "", "node", ""];
     assert_eq!(Attribute::ALL.map(|name| attribute(&event, name))[..10], expected);
     let event = delivered(NODE_UNHANDLED);
-    assert_eq!(event.label.title, "SyntaxError: crash 42");
+    assert_eq!(event.description.title, "SyntaxError: crash 42");
     assert_eq!(event.occurred_at.to_string(), "2026-11-21T10:59:59.293Z");
     let values = [Attribute::Level, Attribute::Handled].map(|name| attribute(&event, name));
     assert_eq!(values, ["fatal", "false"]);
     let event = delivered(NODE_MESSAGE);
-    assert_eq!(event.label.title, "hello from node");
+    assert_eq!(event.description.title, "hello from node");
     assert_eq!(attribute(&event, Attribute::Level), "info");
 }
 
@@ -141,9 +147,12 @@ fn lines_and_values_do_not_affect_grouping() {
     let text = String::from_utf8_lossy(PYTHON_CHAINED).into_owned();
     let moved = text.replace("\"lineno\":7", "\"lineno\":9").replace("order 8271", "order 1234");
     assert_ne!(moved, text);
-    assert_eq!(delivered(moved.as_bytes()).fingerprint, event.fingerprint);
+    assert_eq!(delivered(moved.as_bytes()).description.fingerprint, event.description.fingerprint);
     let renamed = text.replace("\"function\":\"load\"", "\"function\":\"l0ad\"");
-    assert_ne!(delivered(renamed.as_bytes()).fingerprint, event.fingerprint);
+    assert_ne!(
+        delivered(renamed.as_bytes()).description.fingerprint,
+        event.description.fingerprint
+    );
 }
 
 #[test]
@@ -168,7 +177,7 @@ fn header_id_wins_and_odd_ids_are_ignored() {
 #[test]
 fn accepts_empty_events() {
     let event = stored("{}");
-    assert_eq!(event.label.title, "<unlabeled event>");
+    assert_eq!(event.description.title, "<unlabeled event>");
     assert_eq!(event.occurred_at, received_at());
     assert_eq!(attribute(&event, Attribute::Level), "error");
     assert_eq!(attribute(&event, Attribute::Environment), "");
@@ -215,7 +224,7 @@ fn omits_the_largest_optional_parts_until_it_fits() {
     let payload = payload(&event);
     assert!(payload.ends_with(r#""trimmed":["breadcrumbs"]}"#));
     assert!(payload.contains("debug_meta") && payload.contains("xxx"));
-    assert_eq!(event.label.title, "E: v");
+    assert_eq!(event.description.title, "E: v");
 }
 
 #[test]
@@ -361,16 +370,16 @@ proptest! {
         let event = stored(&text);
         let payload = payload(&event);
         prop_assert!(matches!(Json::parse(&payload, 64), Ok(Json::Object(_))));
-        prop_assert!(event.label.title.chars().count() <= 250);
-        prop_assert!(!event.label.title.is_empty());
+        prop_assert!(event.description.title.chars().count() <= 250);
+        prop_assert!(!event.description.title.is_empty());
     }
 
     #[test]
     fn normalization_is_idempotent(text in odd_event()) {
         let once = stored(&text);
         let again = stored(&payload(&once));
-        let described = describe_stored_event(&once.payload, once.fingerprint);
-        prop_assert_eq!(described, Some(once.description()));
+        let described = describe_stored_event(&once.payload, once.description.fingerprint);
+        prop_assert_eq!(described, Some(once.description.clone()));
         prop_assert_eq!(again, once);
     }
 }
@@ -379,8 +388,8 @@ proptest! {
 fn normalization_of_real_events_is_idempotent() {
     for body in [PYTHON_CHAINED, PYTHON_LOGGED, PYTHON_FINGERPRINT, NODE_CHAINED, NODE_MESSAGE] {
         let once = delivered(body);
-        let described = describe_stored_event(&once.payload, once.fingerprint);
-        assert_eq!(described, Some(once.description()));
+        let described = describe_stored_event(&once.payload, once.description.fingerprint);
+        assert_eq!(described, Some(once.description.clone()));
         assert_eq!(stored(&payload(&once)), once);
     }
 }

@@ -104,7 +104,7 @@ mod tests {
             &[(Attribute::Culprit, "shop in add")],
             &[(Attribute::Transaction, "GET /"), (Attribute::Culprit, "GET /")],
             &[(Attribute::Environment, &long), (Attribute::Culprit, "\0\n")],
-            &Attribute::ALL.map(|attribute| (attribute, attribute.name())),
+            &Attribute::ALL.map(|attribute| (attribute, attribute.as_str())),
         ] {
             let attributes = attributes(values);
             assert_eq!(decode_attributes(&encode_attributes(&attributes), None), Ok(attributes));
@@ -114,7 +114,7 @@ mod tests {
     /// Rows are kept for 90 days, so later releases must read the bytes of this one.
     #[test]
     fn encoding_is_stable() {
-        let values = Attribute::ALL.map(|attribute| (attribute, attribute.name()));
+        let values = Attribute::ALL.map(|attribute| (attribute, attribute.as_str()));
         let encoded = encode_attributes(&attributes(&values));
         let expected = b"\x01\x0benvironment\x07release\x05level\x07handled\x07browser\x02os\x06device\x07country\
             \x08platform\x0btransaction\x03bot\x03url\x04type\x07culprit\x04user";
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn only_attributes_of_requested_categories_are_decoded() {
-        let mut values = Attribute::ALL.map(|attribute| (attribute, attribute.name())).to_vec();
+        let mut values = Attribute::ALL.map(|attribute| (attribute, attribute.as_str())).to_vec();
         values.retain(|(attribute, _)| *attribute != Attribute::Culprit);
         let encoded = encode_attributes(&attributes(&values));
         let read =

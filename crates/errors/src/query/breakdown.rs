@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, number, text};
+use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
 use shared::projects::named_project::{NamedProject, read_projects};
 use shared::timestamp::Timestamp;
 
 use super::counted_run::{Accumulator, CountedRun};
 use super::day_plan::Counted;
-use super::event_query::{EventQuery, parse_limit};
+use super::event_query::{EventQuery, read_limit};
 use crate::attribute::Attribute;
 use crate::category::Category;
 use crate::log::run::{Damaged, Decoder};
@@ -40,24 +40,21 @@ pub struct BreakdownQuery {
 impl BreakdownQuery {
     /// Reads the body of a breakdown-errors request received at `now`.
     pub fn read(body: &Json<'_>, now: Timestamp) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let query = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let projects = fields.required("projectIds", violations, read_projects);
             let by = fields.required("by", violations, text(parse_by));
-            let parse = |written: &str| parse_limit(written, MAX_LIMIT);
-            let limit = fields.optional("limit", violations, number(parse)).or_default();
-            let events = EventQuery::read(fields, now, violations, |_, _| Some(None));
-            let limit = usize::from(limit?.unwrap_or(DEFAULT_LIMIT));
+            let limit = read_limit(fields, MAX_LIMIT, violations).or_default_with(|| DEFAULT_LIMIT);
+            let events = EventQuery::read(fields, now, violations, None);
+            let limit = usize::from(limit?);
             Some(Self { projects: projects?, events: events?, by: by?, limit })
-        });
-        violations.into_result(query)
+        })
     }
 }
 
 pub(super) fn parse_by(name: &str) -> Result<Category, FieldError> {
     Category::parse(name).filter(Category::has_texts).ok_or_else(|| {
-        let names = Attribute::texts().map(Attribute::name).collect::<Vec<_>>().join(", ");
-        let message = if name == Attribute::User.name() {
+        let names = Attribute::texts().map(Attribute::as_str).collect::<Vec<_>>().join(", ");
+        let message = if name == Attribute::User.as_str() {
             format!(
                 "`user` is stored only as a hash, which has no name to show; use one of {names}"
             )

@@ -40,7 +40,7 @@ pub struct ListedCategory {
     /// The ID that filters use.
     pub id: Cow<'static, str>,
     /// The name for users.
-    pub label: Cow<'static, str>,
+    pub label: String,
     /// The values, the most frequent first. Empty if values are not listed.
     pub values: Vec<String>,
     /// `true` if the values are numbers.
@@ -121,8 +121,8 @@ impl ValueCounts {
         let category = |category: Category| ListedCategory {
             id: category.name(),
             label: match category {
-                Category::Attribute(attribute) => Cow::Borrowed(attribute.label()),
-                Category::Tag(key) => Cow::Owned(key.to_string()),
+                Category::Attribute(attribute) => attribute.label(),
+                Category::Tag(key) => key.to_string(),
             },
             values: values.remove(&category).unwrap_or_default(),
             is_numeric: false,

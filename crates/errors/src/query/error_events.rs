@@ -1,10 +1,10 @@
 //! The request of query-error-events (`docs/semantics/error-tracking.md`, "Events of an error").
 
-use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, number, text};
+use shared::json::{FieldError, Fields, Json, ViolationCode, Violations, text};
 use shared::timestamp::Timestamp;
 
 use super::error_filter::{ErrorFilters, ErrorTest};
-use super::event_query::{EventQuery, parse_limit};
+use super::event_query::{EventQuery, read_limit};
 use crate::{ErrorId, EventId};
 
 const DEFAULT_LIMIT: u16 = 1;
@@ -47,26 +47,23 @@ impl ErrorEventsQuery {
         open: impl Fn(&str) -> Result<String, FieldError>,
         now: Timestamp,
     ) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let query = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let order = fields.optional("order", violations, text(EventOrder::parse)).or_default();
             let event = fields.optional("event", violations, text(parse_event)).or_default();
-            let parse = |written: &str| parse_limit(written, MAX_LIMIT);
-            let limit = fields.optional("limit", violations, number(parse)).or_default();
+            let limit = read_limit(fields, MAX_LIMIT, violations).or_default_with(|| DEFAULT_LIMIT);
             let parse_cursor = |cursor: &str| parse_position(&open(cursor)?).map(Some);
             let after = fields.optional("cursor", violations, text(parse_cursor)).or_default();
             let requested_at = after.as_ref().and_then(|it| it.as_ref()).map_or(now, |it| it.0);
-            let events = EventQuery::read(fields, requested_at, violations, |_, _| Some(None));
+            let events = EventQuery::read(fields, requested_at, violations, None);
             Some(Self {
                 events: events?.of_error(error),
                 order: order?,
                 event: event?,
-                limit: u32::from(limit?.unwrap_or(DEFAULT_LIMIT)),
+                limit: u32::from(limit?),
                 after: after?.map(|(_, after)| after),
                 requested_at,
             })
-        });
-        violations.into_result(query)
+        })
     }
 
     /// Returns the position of a page that ends at a key. The end of an open range stays the same

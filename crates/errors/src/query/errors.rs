@@ -5,15 +5,13 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
-use shared::json::{
-    FieldError, Fields, Json, JsonPath, ViolationCode, Violations, boolean, number, text,
-};
+use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, boolean, text};
 use shared::page::Page;
 use shared::timestamp::Timestamp;
 
 use super::counted_run::{Accumulator, CountedRun};
 use super::day_plan::Counted;
-use super::event_query::{EventQuery, parse_limit};
+use super::event_query::{EventQuery, read_limit};
 use super::users::DistinctUsers;
 use crate::attribute::Attribute;
 use crate::log::run::{Damaged, Decoder};
@@ -91,26 +89,23 @@ impl ErrorsQuery {
         open: impl Fn(&str) -> Result<String, FieldError>,
         now: Timestamp,
     ) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let query = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let sort = fields.optional("sort", violations, text(ErrorSort::parse)).or_default();
-            let parse = |written: &str| parse_limit(written, MAX_LIMIT);
-            let limit = fields.optional("limit", violations, number(parse)).or_default();
+            let limit = read_limit(fields, MAX_LIMIT, violations).or_default_with(|| DEFAULT_LIMIT);
             let with_series = fields.optional("series", violations, boolean).or_default();
             let parse_cursor = |cursor: &str| parse_cursor(&open(cursor)?, sort).map(Some);
             let after = fields.optional("cursor", violations, text(parse_cursor)).or_default();
             let requested_at = after.flatten().map_or(now, |after| after.requested_at);
-            let events = EventQuery::read(fields, requested_at, violations, |_, _| Some(None));
+            let events = EventQuery::read(fields, requested_at, violations, None);
             Some(Self {
                 events: events?,
                 with_series: with_series?,
                 sort: sort?,
-                limit: usize::from(limit?.unwrap_or(DEFAULT_LIMIT)),
+                limit: usize::from(limit?),
                 requested_at,
                 after: after?,
             })
-        });
-        violations.into_result(query)
+        })
     }
 
     /// Returns a page of the errors with counted events.

@@ -1,7 +1,7 @@
 //! The common part of queries that count events: the selection of events
 //! (`docs/semantics/error-tracking.md`, "Timeseries").
 
-use shared::json::{FieldError, Fields, JsonPath, ViolationCode, Violations, number, text};
+use shared::json::{Field, FieldError, Fields, JsonPath, ViolationCode, Violations, number, text};
 use shared::json_number::JsonNumber;
 use shared::timestamp::Timestamp;
 
@@ -29,9 +29,6 @@ pub struct EventQuery {
     pub own_filters: EventFilters,
 }
 
-/// Reads the maximum number of buckets of a query with buckets. `None` if it is invalid.
-pub(super) type ReadBucketLimit = fn(&Fields<'_, '_, '_>, &mut Violations) -> Option<Option<u16>>;
-
 impl EventQuery {
     /// Returns a query of all events of a range.
     pub fn all(range: QueryRange) -> Self {
@@ -53,14 +50,14 @@ impl EventQuery {
     }
 
     /// Reads the fields `from`, `to`, `searchQuery`, `status` and `filters` of a query received at
-    /// `now`.
+    /// `now`. Also reads the `limit` of buckets, up to `max_buckets` if given.
     pub(super) fn read(
         fields: &Fields<'_, '_, '_>,
         now: Timestamp,
         violations: &mut Violations,
-        read_bucket_limit: ReadBucketLimit,
+        max_buckets: Option<u16>,
     ) -> Option<Self> {
-        let range = read_range(fields, now, violations, read_bucket_limit);
+        let range = read_range(fields, now, violations, max_buckets);
         let search = fields.optional("searchQuery", violations, text(SearchQuery::parse));
         let parse_status = |name: &str| ErrorStatus::parse(name).map(Some);
         let status = fields.optional("status", violations, text(parse_status));
@@ -90,19 +87,19 @@ fn read_range(
     fields: &Fields<'_, '_, '_>,
     now: Timestamp,
     violations: &mut Violations,
-    read_bucket_limit: ReadBucketLimit,
+    max_buckets: Option<u16>,
 ) -> Option<QueryRange> {
     let from = fields.optional("from", violations, number(parse_time)).or_default();
     let to = fields.optional("to", violations, number(parse_time)).or_default();
-    let limit = read_bucket_limit(fields, violations);
+    let limit = max_buckets.map_or(Field::Absent, |most| read_limit(fields, most, violations));
     let (from, to) = (from?, to?);
     // Check the range even if the limit is invalid: a response lists all violations.
-    let shown = limit.flatten();
-    let range = QueryRange::new(from.as_ref(), to.as_ref(), shown, now).map_err(|fault| {
+    let is_valid = limit != Field::Invalid;
+    let range = QueryRange::new(from.as_ref(), to.as_ref(), limit.valid(), now).map_err(|fault| {
         let later = if to.is_some() { "to" } else { "from" };
         violations.note(&JsonPath::Root.member(later), ViolationCode::OutOfRange, fault);
     });
-    limit.and(range.ok())
+    range.ok().filter(|_| is_valid)
 }
 
 /// Parses a time that is present.
@@ -112,12 +109,19 @@ fn parse_time(written: &str) -> Result<Option<WrittenTime>, FieldError> {
     JsonNumber::parse(written).map(WrittenTime::new).map(Some).ok_or_else(fault)
 }
 
-/// Parses a limit that is present: a whole number from 1 to `most`.
-pub(super) fn parse_limit(written: &str, most: u16) -> Result<Option<u16>, FieldError> {
-    let limit = JsonNumber::parse(written).and_then(|limit| limit.as_integer());
-    let limit = limit.and_then(|limit| u16::try_from(limit).ok());
-    limit.filter(|limit| (1..=most).contains(limit)).map(Some).ok_or_else(|| {
-        let message = format_args!("must be a whole number from 1 to {most}");
-        FieldError::new(ViolationCode::OutOfRange, message)
-    })
+/// Reads the field `limit`: a whole number from 1 to `most`.
+pub(super) fn read_limit(
+    fields: &Fields<'_, '_, '_>,
+    most: u16,
+    violations: &mut Violations,
+) -> Field<u16> {
+    let parse = |written: &str| {
+        let limit = JsonNumber::parse(written).and_then(|limit| limit.as_integer());
+        let limit = limit.and_then(|limit| u16::try_from(limit).ok());
+        limit.filter(|limit| (1..=most).contains(limit)).ok_or_else(|| {
+            let message = format_args!("must be a whole number from 1 to {most}");
+            FieldError::new(ViolationCode::OutOfRange, message)
+        })
+    };
+    fields.optional("limit", violations, number(parse))
 }

@@ -70,7 +70,7 @@ impl Filtered {
             return Ok(Self::Error);
         }
         Category::parse(name).map(Self::Event).ok_or_else(|| {
-            let names = Attribute::ALL.into_iter().map(Attribute::name).chain([ERROR_ID]);
+            let names = Attribute::ALL.into_iter().map(Attribute::as_str).chain([ERROR_ID]);
             let names = names.collect::<Vec<_>>().join(", ");
             let message = format_args!("must be one of {names}, or `tags.` and the key of a tag");
             FieldError::new(ViolationCode::InvalidValue, message)
@@ -85,37 +85,31 @@ enum ReadFilter {
     OnErrors(ErrorTest),
 }
 
-/// The operator of a filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
-    /// The value has exactly these bytes.
-    Is,
-    /// The value is another one, or there is none.
-    IsNot,
-    /// The value contains this text in any case.
-    Contains,
-    /// The value does not contain this text, or there is none.
-    NotContains,
-    /// There is a value.
-    IsSet,
-    /// There is no value.
-    IsNotSet,
+shared::named_enum! {
+    /// The operator of a filter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Operator {
+        /// The value has exactly these bytes.
+        Is = "is",
+        /// The value is another one, or there is none.
+        IsNot = "is_not",
+        /// The value contains this text in any case.
+        Contains = "contains",
+        /// The value does not contain this text, or there is none.
+        NotContains = "not_contains",
+        /// There is a value.
+        IsSet = "is_set",
+        /// There is no value.
+        IsNotSet = "is_not_set",
+    }
 }
 
 impl Operator {
-    const NAMES: [(&str, Self); 6] = [
-        ("is", Self::Is),
-        ("is_not", Self::IsNot),
-        ("contains", Self::Contains),
-        ("not_contains", Self::NotContains),
-        ("is_set", Self::IsSet),
-        ("is_not_set", Self::IsNotSet),
-    ];
     /// Operators that compare numbers. No category has numbers.
     const NUMERIC: [&str; 4] = ["gt", "gte", "lt", "lte"];
 
     /// Parses the operator of a filter on `filtered`, which is `None` if it is invalid.
-    fn parse(name: &str, filtered: Option<Filtered>) -> Result<Self, FieldError> {
+    fn for_filter(name: &str, filtered: Option<Filtered>) -> Result<Self, FieldError> {
         let is_allowed = |operator| match filtered {
             Some(Filtered::Error) => matches!(operator, Self::Is | Self::IsNot),
             Some(Filtered::Event(category)) if !category.has_texts() => {
@@ -123,12 +117,12 @@ impl Operator {
             }
             _ => true,
         };
-        let found = Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, it)| *it);
+        let found = Self::named(name);
         if let Some(operator) = found.filter(|operator| is_allowed(*operator)) {
             return Ok(operator);
         }
-        let allowed = Self::NAMES.into_iter().filter(|(_, operator)| is_allowed(*operator));
-        let allowed = allowed.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+        let allowed = Self::ALL.into_iter().filter(|operator| is_allowed(*operator));
+        let allowed = allowed.map(Self::as_str).collect::<Vec<_>>().join(", ");
         let message = if found.is_some() && filtered == Some(Filtered::Error) {
             format!("`errorId` can only be compared as a whole; use {allowed}")
         } else if found.is_some() {
@@ -178,7 +172,7 @@ fn read_filter(
 ) -> Option<ReadFilter> {
     Fields::read(json, path, violations, |fields, violations| {
         let filtered = fields.required("categoryId", violations, text(Filtered::parse));
-        let parse_operator = |name: &str| Operator::parse(name, filtered);
+        let parse_operator = |name: &str| Operator::for_filter(name, filtered);
         let operator = fields.required("operator", violations, text(parse_operator));
         match operator {
             Some(operator) => {

@@ -244,7 +244,7 @@ mod tests {
     fn event(values: &[(&str, &str)]) -> Attributes {
         let mut attributes = Attributes::default();
         for (name, value) in values {
-            attributes.set(Attribute::parse(name).unwrap(), Some((*value).to_owned()));
+            attributes.set(Attribute::named(name).unwrap(), Some((*value).to_owned()));
         }
         attributes
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use shared::json::{Fields, Json, JsonPath, ViolationCode, Violations, array, number, text};
+use shared::json::{Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 use shared::timestamp::Timestamp;
 
 use super::breakdown::{MAX_LIMIT, parse_by};
-use super::event_query::{EventQuery, parse_limit};
+use super::event_query::{EventQuery, read_limit};
 use super::time_bucket::{QueryRange, WrittenTime};
 use crate::ErrorId;
 use crate::category::Category;
@@ -30,8 +30,7 @@ pub struct SummaryQuery {
 impl SummaryQuery {
     /// Reads the body of a request about an error, received at `now`.
     pub fn read(body: &Json<'_>, error: ErrorId, now: Timestamp) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let query = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let by = array(MAX_CATEGORIES, |json, path, violations| {
                 text(parse_by)(json, path, violations)
             });
@@ -44,13 +43,11 @@ impl SummaryQuery {
                     violations.note(&path.item(index), ViolationCode::Duplicate, message);
                 }
             }
-            let parse = |written: &str| parse_limit(written, MAX_LIMIT);
-            let limit = fields.optional("limit", violations, number(parse)).or_default();
-            let events = EventQuery::read(fields, now, violations, |_, _| Some(None));
-            let limit = usize::from(limit?.unwrap_or(DEFAULT_LIMIT));
+            let limit = read_limit(fields, MAX_LIMIT, violations).or_default_with(|| DEFAULT_LIMIT);
+            let events = EventQuery::read(fields, now, violations, None);
+            let limit = usize::from(limit?);
             Some(Self { events: events?.of_error(error), by: by?, limit })
-        });
-        violations.into_result(query)
+        })
     }
 }
 

@@ -3,15 +3,16 @@
 
 use serde::Serialize;
 
-use shared::json::{Fields, Json, JsonPath, Violations, number};
+use shared::json::{Fields, Json, Violations};
 use shared::projects::named_project::{NamedProject, read_projects};
 use shared::timestamp::Timestamp;
 
 use super::count::Count;
-use super::event_query::{EventQuery, parse_limit};
+use super::event_query::EventQuery;
 use super::time_bucket::QueryRange;
 use crate::log::day::Day;
 
+/// Maximum buckets of a response.
 const MAX_LIMIT: u16 = 1_000;
 
 /// A timeseries query.
@@ -26,16 +27,11 @@ pub struct TimeseriesQuery {
 impl TimeseriesQuery {
     /// Reads the body of a query-error-timeseries request received at `now`.
     pub fn read(body: &Json<'_>, now: Timestamp) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let query = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let projects = fields.required("projectIds", violations, read_projects);
-            let events = EventQuery::read(fields, now, violations, |fields, violations| {
-                let parse = |written: &str| parse_limit(written, MAX_LIMIT);
-                fields.optional("limit", violations, number(parse)).or_default()
-            });
+            let events = EventQuery::read(fields, now, violations, Some(MAX_LIMIT));
             Some(Self { projects: projects?, events: events? })
-        });
-        violations.into_result(query)
+        })
     }
 }
 

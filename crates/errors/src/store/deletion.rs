@@ -21,7 +21,6 @@ use super::errors::{TABLE, error_key};
 use super::events::{EventKey, error_events_pk, payload_key, read_event_key};
 use super::head::{LogHead, head_key};
 use super::manifest::read_date;
-use super::rows::row_key;
 use crate::grouping::Fingerprint;
 use crate::log::day::{COUNT_RETENTION, Day};
 use crate::log::manifest::Run;
@@ -251,10 +250,11 @@ impl ErrorStore<'_> {
             .await?;
         let next = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
         let stored = response.items.unwrap_or_default();
-        let of_events: Vec<[Item; 3]> =
-            self.db.undamaged(&stored, |event| keys_of_event(project, &pk, shard, event))?;
-        let items: Vec<Item> = of_events.into_iter().flatten().collect();
-        self.db.delete_all(TABLE, items).await?;
+        let events: Vec<EventKey> =
+            self.db.undamaged(&stored, |event| read_event_key(project, shard, event))?;
+        let items_of =
+            |event: EventKey| [payload_key(project, event.id), event.row, key(&pk, &event.sk)];
+        self.db.delete_all(TABLE, events.into_iter().flat_map(items_of).collect()).await?;
         let removed = match next {
             Some(next) => RemovalProgress::UpToEvent { shard, after: Some(next) },
             None if shard.saturating_add(1) < shards => {
@@ -365,17 +365,4 @@ fn read_tombstone(reader: &ItemReader<'_>) -> Result<Tombstone, StoreError> {
         first_day: reader.parsed("firstDay", read_date)?,
         removed,
     })
-}
-
-/// Returns the keys of an event's items, except its claim.
-fn keys_of_event(
-    project: ProjectId,
-    pk: &str,
-    shard: u8,
-    event: &Item,
-) -> Result<[Item; 3], StoreError> {
-    let reader = ItemReader { table: TABLE, item: event };
-    let EventKey { sk, id, .. } = read_event_key(event)?;
-    let received_at = reader.millis("receivedAt")?;
-    Ok([payload_key(project, id), row_key(project, shard, id, received_at), key(pk, &sk)])
 }

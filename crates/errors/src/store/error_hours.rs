@@ -20,7 +20,7 @@ use crate::query::errors::ErrorCounts;
 use crate::query::event_query::EventQuery;
 use crate::query::time_bucket::QueryRange;
 use crate::spike::{FEWEST_EVENTS, Hour, begins, window};
-use crate::{ErrorId, ErrorRecord, ShownError};
+use crate::{ErrorId, ErrorRecord};
 
 /// The events of each error of a project in a time range.
 #[derive(Debug)]
@@ -30,16 +30,12 @@ pub struct EventCounts {
 }
 
 impl EventCounts {
-    /// Returns an error as responses show it, with its events.
-    pub fn show<'e>(&self, error: &'e ErrorRecord) -> ShownError<'e> {
+    /// Returns an error with its last unpacked event, and its number of events.
+    pub fn of(&self, error: ErrorRecord) -> (ErrorRecord, u64) {
         let fingerprint = error.description.fingerprint;
         let number = self.project.errors.known_number(fingerprint);
         let count = number.map_or(0, |number| self.counts.events_of(number));
-        let mut shown = error.shown(count);
-        if let Some(unpacked) = self.project.last_unpacked.get(&fingerprint) {
-            shown.last_seen = shown.last_seen.max(*unpacked);
-        }
-        shown
+        (error.with_unpacked(self.project.last_unpacked.get(&fingerprint).copied()), count)
     }
 
     /// Returns the events of each error that has some.

@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use notifications::domain_event::{DomainEvent, DomainEventKind};
 use notifications::store::NotificationStore;
-use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
+use shared::dynamodb::item::{Item, ItemReader, b, count, item_at, key, n, s, time_key};
 use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{ConflictRetry, StoreError};
@@ -25,7 +25,6 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::error_hours::listed_range;
 use super::fingerprints::{FingerprintEntry, fingerprint_key, is_kept, read_fingerprint};
-use super::head::count;
 use crate::grouping::Fingerprint;
 use crate::query::errors::ErrorCounts;
 use crate::query::event_query::EventQuery;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use futures_util::future::try_join_all;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, n, s, sort_key_at_end, time_key};
+use shared::dynamodb::item::{n, s, sort_key_at_end, time_key};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -14,7 +14,7 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::errors::TABLE;
 use super::events::{EventKey, EventsOfError, error_events_pk, event_key_text, read_event_key};
-use super::rows::{LogRow, read_row, row_key, tags_of};
+use super::rows::{LogRow, read_row, tags_of};
 use crate::category::Category;
 use crate::query::error_events::EventOrder;
 use crate::query::filter::EventFilters;
@@ -53,12 +53,6 @@ impl KeyRange {
         }
         self
     }
-}
-
-/// An event key and the location of its row.
-struct LocatedKey {
-    key: EventKey,
-    row: Item,
 }
 
 impl ErrorStore<'_> {
@@ -164,7 +158,7 @@ impl ErrorStore<'_> {
         range: &KeyRange,
         limit: i32,
         now: Timestamp,
-    ) -> Result<(Vec<LocatedKey>, Option<String>), StoreError> {
+    ) -> Result<(Vec<EventKey>, Option<String>), StoreError> {
         let newest_first = range.order == EventOrder::Newest;
         let reads = (0..error.shards).map(|shard| async move {
             let query = self
@@ -188,26 +182,21 @@ impl ErrorStore<'_> {
             let response = query.limit(limit).send().await?;
             let next = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
             let items = response.items.unwrap_or_default();
-            let read = |item: &Item| {
-                let reader = ItemReader { table: TABLE, item };
-                let (key, received_at) = (read_event_key(item)?, reader.millis("receivedAt")?);
-                let row = row_key(project, shard, key.id, received_at);
-                Ok(LocatedKey { key, row })
-            };
-            let keys: Vec<LocatedKey> = self.db.undamaged(&items, read)?;
+            let keys: Vec<EventKey> =
+                self.db.undamaged(&items, |item| read_event_key(project, shard, item))?;
             Ok::<_, StoreError>((keys, next))
         });
         let shards = try_join_all(reads).await?;
         // Keys are complete up to the first key at which a shard's page ended.
         let ends = shards.iter().filter_map(|(_, next)| next.clone());
         let bound = if newest_first { ends.max() } else { ends.min() };
-        let mut keys: Vec<LocatedKey> = shards.into_iter().flat_map(|(keys, _)| keys).collect();
+        let mut keys: Vec<EventKey> = shards.into_iter().flat_map(|(keys, _)| keys).collect();
         // `BETWEEN` is inclusive.
-        keys.retain(|it| it.key.sk != range.to);
+        keys.retain(|key| key.sk != range.to);
         if let Some(bound) = &bound {
-            keys.retain(|it| (it.key.sk >= *bound) == newest_first || it.key.sk == *bound);
+            keys.retain(|key| (key.sk >= *bound) == newest_first || key.sk == *bound);
         }
-        keys.sort_unstable_by(|one, other| one.key.sk.cmp(&other.key.sk));
+        keys.sort_unstable_by(|one, other| one.sk.cmp(&other.sk));
         if newest_first {
             keys.reverse();
         }
@@ -218,13 +207,13 @@ impl ErrorStore<'_> {
     async fn passing(
         self,
         project: ProjectId,
-        keys: Vec<LocatedKey>,
+        mut keys: Vec<EventKey>,
         filters: &EventFilters,
     ) -> Result<Vec<EventKey>, StoreError> {
         if filters.is_empty() {
-            return Ok(keys.into_iter().map(|it| it.key).collect());
+            return Ok(keys);
         }
-        let rows = keys.iter().map(|it| it.row.clone()).collect();
+        let rows = keys.iter().map(|key| key.row.clone()).collect();
         let mut passes = HashMap::new();
         let categories: Vec<Category> = filters.categories().into_iter().collect();
         let categories = Some(categories.as_slice());
@@ -235,8 +224,8 @@ impl ErrorStore<'_> {
             let id = row.sk.split_once('#').and_then(|(_, id)| EventId::parse(id).ok());
             passes.extend(id.map(|id| (id, filters.matches(&row.row.attributes))));
         }
-        let passes_filter = |key: &EventKey| passes.get(&key.id).copied().unwrap_or(false);
-        Ok(keys.into_iter().map(|it| it.key).filter(passes_filter).collect())
+        keys.retain(|key| passes.get(&key.id).copied().unwrap_or(false));
+        Ok(keys)
     }
 }
 

@@ -28,7 +28,7 @@ use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::errors::TABLE;
-use super::rows::{shard_of, write_row};
+use super::rows::{row_key, shard_of, write_row};
 use crate::grouping::Fingerprint;
 use crate::log::row::EventRow;
 use crate::{ErrorId, ErrorRecord, EventId, NewError, StoredEvent};
@@ -234,6 +234,8 @@ pub(super) struct EventKey {
     pub(super) sk: String,
     pub(super) occurred_at: Timestamp,
     pub(super) id: EventId,
+    /// The key of its row in the log.
+    pub(super) row: Item,
 }
 
 fn event_pk(project: ProjectId, event: EventId) -> String {
@@ -264,12 +266,19 @@ fn read_claim(item: &Item) -> Result<CountOutcome, StoreError> {
     })
 }
 
-pub(super) fn read_event_key(item: &Item) -> Result<EventKey, StoreError> {
+/// Reads the key of an event from a partition of an error's event keys.
+pub(super) fn read_event_key(
+    project: ProjectId,
+    shard: u8,
+    item: &Item,
+) -> Result<EventKey, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let sk = reader.text("sk")?;
+    let (sk, received_at) = (reader.text("sk")?, reader.millis("receivedAt")?);
     let key = sk.split_once('#').and_then(|(time, id)| {
         let occurred_at = shared::dynamodb::item::read_time_key(time)?;
-        Some(EventKey { sk: sk.to_owned(), occurred_at, id: EventId::parse(id).ok()? })
+        let id = EventId::parse(id).ok()?;
+        let row = row_key(project, shard, id, received_at);
+        Some(EventKey { sk: sk.to_owned(), occurred_at, id, row })
     });
     key.ok_or_else(|| reader.damaged("sk"))
 }

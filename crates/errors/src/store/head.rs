@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, key, n, s, time_key};
+use shared::dynamodb::item::{Item, ItemReader, count, key, n, s, time_key};
 use shared::dynamodb::request::IntoAction;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -247,10 +247,6 @@ fn read_head(item: &Item) -> Result<LogHead, StoreError> {
 
 pub(super) fn head_key(project: ProjectId) -> Item {
     key(&format!("log-head#{project}"), "head")
-}
-
-pub(super) fn count(value: u64) -> AttributeValue {
-    AttributeValue::N(value.to_string())
 }
 
 fn read_shards(head: &Item) -> Result<u8, StoreError> {

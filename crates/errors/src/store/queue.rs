@@ -12,13 +12,13 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, key, n, s};
+use shared::dynamodb::item::{Item, ItemReader, count, key, n, s};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::errors::TABLE;
-use super::head::{count, head_key};
+use super::head::head_key;
 use super::tags::keys_key;
 use crate::log::pack_schedule::SOON;
 use crate::tag::TagKey;
@@ -170,22 +170,9 @@ impl ErrorStore<'_> {
     /// Returns all projects that have rows to pack, or recently had some.
     pub async fn list_packing_queue(self) -> Result<Vec<QueueEntry>, StoreError> {
         let shards = (0..QUEUE_SHARDS).map(|shard| async move {
-            let mut items = self
-                .db
-                .query(TABLE)
-                .consistent_read(true)
-                .key_condition_expression("pk = :pk")
-                .expression_attribute_values(":pk", s(queue_pk(shard)))
-                .into_paginator()
-                .items()
-                .send();
-            let mut entries = Vec::new();
-            while let Some(item) = items.next().await {
-                let item = item?;
-                // A damaged entry must not block the packing of other projects.
-                entries.extend(self.db.unless_damaged(&item, read_entry(&item))?);
-            }
-            Ok::<_, StoreError>(entries)
+            let items = self.db.all(self.db.partition(TABLE, queue_pk(shard))).await?;
+            // A damaged entry must not block the packing of other projects.
+            self.db.undamaged::<_, Vec<_>>(&items, read_entry)
         });
         Ok(try_join_all(shards).await?.concat())
     }

@@ -4,7 +4,6 @@
 //! It is compiled on first use: compiling all patterns takes a quarter of a second.
 
 use std::borrow::Cow;
-use std::iter;
 use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
@@ -19,9 +18,6 @@ const OR: char = '\u{1f}';
 const REPLACEMENTS: usize = 5;
 /// Maximum bytes of a compiled pattern. The largest takes a tenth of it.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
-
-/// Number of hashes of three letters: more than the index has different ones.
-const HASHES: usize = 1 << 12;
 
 static KNOWN: LazyLock<Rules> = LazyLock::new(|| Rules::parse(include_str!("data/rules.txt")));
 
@@ -61,19 +57,10 @@ struct Rule {
 /// All rules, with an index of those that can match.
 pub(super) struct Rules {
     all: Vec<Rule>,
-    index: Vec<Indexed>,
+    /// Three letters and a rule that requires them, in ascending order.
+    index: Vec<(Letters, u16)>,
     /// Rules that are not in the index.
     unindexed: Vec<u16>,
-    /// The last number in the index of each hash of three letters, plus one. 0 for none.
-    last: Box<[u16; HASHES]>,
-}
-
-/// Three letters and a rule that requires them.
-struct Indexed {
-    letters: Letters,
-    rule: u16,
-    /// The previous number in the index of the same hash, plus one. 0 for none.
-    previous: u16,
 }
 
 type Letters = [u8; 3];
@@ -91,15 +78,11 @@ impl Rules {
     }
 
     fn parse(table: &'static str) -> Self {
-        let mut known = Self {
-            all: Vec::new(),
-            index: Vec::new(),
-            unindexed: Vec::new(),
-            last: Box::new([0; HASHES]),
-        };
+        let mut known = Self { all: Vec::new(), index: Vec::new(), unindexed: Vec::new() };
         for line in table.lines() {
             known.add(line);
         }
+        known.index.sort_unstable();
         known
     }
 
@@ -113,11 +96,8 @@ impl Rules {
         if first.is_empty() {
             self.unindexed.push(number);
         }
-        for letters in first.split(OR).filter_map(|text| text.as_bytes().first_chunk()) {
-            let last = self.last.get_mut(hash(*letters))?;
-            self.index.push(Indexed { letters: *letters, rule: number, previous: *last });
-            *last = u16::try_from(self.index.len()).ok()?;
-        }
+        let letters = first.split(OR).filter_map(|text| text.as_bytes().first_chunk());
+        self.index.extend(letters.map(|letters| (*letters, number)));
         let (any_case, compiled) = (case == "i", OnceLock::new());
         self.all.push(Rule { kind, any_case, required, fields, compiled });
         Some(())
@@ -139,25 +119,15 @@ impl Rules {
     /// Returns the numbers of rules that can match a text, in order.
     fn candidates(&self, lower_case: &str) -> Vec<u16> {
         let mut candidates = self.unindexed.clone();
-        let numbered = |number: u16| self.index.get(usize::from(number).checked_sub(1)?);
         for letters in lower_case.as_bytes().array_windows() {
-            let last = self.last.get(hash(*letters)).and_then(|last| numbered(*last));
-            let of_hash = iter::successors(last, |indexed| numbered(indexed.previous));
-            let found = of_hash.filter(|indexed| indexed.letters == *letters);
-            candidates.extend(found.map(|indexed| indexed.rule));
+            let first = self.index.partition_point(|(known, _)| known < letters);
+            let found = self.index.iter().skip(first).take_while(|(known, _)| known == letters);
+            candidates.extend(found.map(|(_, rule)| *rule));
         }
         candidates.sort_unstable();
         candidates.dedup();
         candidates
     }
-}
-
-/// Returns a hash of three letters, below [`HASHES`].
-fn hash([first, second, third]: Letters) -> usize {
-    let letters = u32::from_be_bytes([0, first, second, third]);
-    // The highest bits of a product with the golden ratio are evenly distributed.
-    let hash = letters.wrapping_mul(0x9e37_79b9) >> (u32::BITS - HASHES.trailing_zeros());
-    usize::try_from(hash).unwrap_or_default()
 }
 
 impl Rule {

@@ -6,13 +6,13 @@
 //! | `confirmations#HASH` | `confirmations` | times of an address's confirmation emails in the last day |
 //! | `token-key` | `token-key` | signing key of tokens |
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, b, item, item_at, key, n, s};
+use shared::dynamodb::item::{Item, ItemReader, b, count, item, item_at, key, n, s};
 use shared::dynamodb::request::IntoAction;
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
@@ -209,11 +209,6 @@ pub(super) const CONFIRMATION_PREFIX: &str = "confirm#";
 
 fn read_user(item: &Item) -> Result<UserId, StoreError> {
     ItemReader { table: TABLE, item }.parsed("sk", |text| UserId::parse(text).ok())
-}
-
-/// Returns a count as an attribute. Counts do not reach `i64::MAX`.
-fn count(value: u64) -> AttributeValue {
-    n(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 fn write_address(name: &UserName, address: &UserAddress) -> Item {

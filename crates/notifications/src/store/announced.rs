@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, key, n};
+use shared::dynamodb::item::{Item, count, key, n};
 use shared::dynamodb::request::IntoAction;
 use shared::timestamp::Timestamp;
 
@@ -40,7 +40,7 @@ impl NotificationStore<'_> {
             .db
             .put(OUTBOX_TABLE, item)
             .condition_expression("attribute_not_exists(pk) OR instance <= :before")
-            .expression_attribute_values(":before", n(i64::try_from(before).unwrap_or(i64::MAX)));
+            .expression_attribute_values(":before", count(before));
         let mut actions = vec![put.into_action()?];
         for domain_event in domain_events {
             actions.push(self.announce(domain_event)?);

@@ -9,10 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s};
+use shared::dynamodb::item::{Item, ItemReader, count, item_at, key, n, s};
 use shared::dynamodb::request::IntoAction;
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
@@ -258,34 +258,22 @@ impl NotificationStore<'_> {
         self.db.undamaged(&self.db.all(query).await?, read)
     }
 
-    /// Deletes a user's confirmation request and stores the address. Returns `false` and writes
-    /// nothing if the address was changed since it was read.
-    pub async fn complete_confirmation_request(
+    /// Deletes a user's confirmation request, and stores the address if `is_changed`. Returns
+    /// `false` and writes nothing if the address was changed since it was read: the change can have
+    /// its own request.
+    pub async fn end_confirmation_request(
         self,
         name: &UserName,
         address: &UserAddress,
+        is_changed: bool,
     ) -> Result<bool, StoreError> {
         let delete_request = self.db.delete(TABLE, confirmation_key(name)).into_action()?;
-        Ok(self
-            .db
-            .commit_all(vec![delete_request, self.put_address(name, address)?])
-            .await?
-            .is_none())
-    }
-
-    /// Deletes a user's confirmation request. Returns `false` and writes nothing if the address was
-    /// changed since it was read: the change can have its own request.
-    pub async fn delete_confirmation_request(
-        self,
-        name: &UserName,
-        read: &UserAddress,
-    ) -> Result<bool, StoreError> {
-        let delete_request = self.db.delete(TABLE, confirmation_key(name)).into_action()?;
-        Ok(self
-            .db
-            .commit_all(vec![delete_request, self.check_address(name, read)?])
-            .await?
-            .is_none())
+        let of_address = if is_changed {
+            self.put_address(name, address)?
+        } else {
+            self.check_address(name, address)?
+        };
+        Ok(self.db.commit_all(vec![delete_request, of_address]).await?.is_none())
     }
 }
 
@@ -303,11 +291,6 @@ pub(super) fn delivery_state_key(name: &UserName) -> Item {
 /// Returns the key of an entry. Its number has a fixed width, so that keys sort by number.
 fn entry_key(organization: &Organization, number: u64) -> Item {
     feed_key(organization, &format!("step#{number:020}"))
-}
-
-/// Returns a count as an attribute. Counts do not reach `i64::MAX`.
-fn count(value: u64) -> AttributeValue {
-    n(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 fn read_head(item: &Item) -> Result<FeedHead, StoreError> {

@@ -8,7 +8,7 @@
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, item, key, n, s};
+use shared::dynamodb::item::{Item, ItemReader, count, item, key, n, s};
 use shared::dynamodb::request::IntoAction;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::project::{Organization, ProjectId};
@@ -72,7 +72,6 @@ pub(crate) fn outbox_key(domain_event: &DomainEvent) -> Item {
 pub(crate) fn write_domain_event(domain_event: &DomainEvent) -> Item {
     let DomainEvent { kind, visibility, subject, instance, at, title, detail, weight, actor } =
         domain_event;
-    let count = |value: u64| n(i64::try_from(value).unwrap_or(i64::MAX));
     let mut written = item([
         ("kind", s(kind.as_str())),
         ("subject", s(subject)),

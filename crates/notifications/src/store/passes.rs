@@ -5,7 +5,7 @@
 //! | `passes` | name | round and last completed project of a pass |
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, key, n, s};
+use shared::dynamodb::item::{Item, ItemReader, count, key, s};
 
 use super::{NotificationStore, TABLE};
 
@@ -32,13 +32,12 @@ impl NotificationStore<'_> {
     /// Stores the progress of a pass. Concurrent invocations overwrite it: at worst, projects are
     /// checked again.
     pub async fn save_pass(self, name: &str, pass: &Pass) -> Result<(), StoreError> {
-        let round = n(i64::try_from(pass.round).unwrap_or(i64::MAX));
         let update = self
             .db
             .update(TABLE, key(PASSES, name))
             .expression_attribute_names("#round", "round")
             .expression_attribute_names("#after", "after")
-            .expression_attribute_values(":round", round);
+            .expression_attribute_values(":round", count(pass.round));
         self.db
             .write_if(match &pass.after {
                 Some(after) => update

@@ -5,7 +5,7 @@
 //! | `erasures#` | the list of erasures in progress |
 //! | `erasure#SUBJECT` | the progress of one erasure |
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use crate::projects::erasure::{Erasure, Stage, Subject};
 use crate::projects::project::{Organization, Project, ProjectId};
@@ -13,7 +13,7 @@ use crate::timestamp::Timestamp;
 
 use super::projects::{KEY, TABLE, ingest_key};
 use super::{api_keys, projects};
-use crate::dynamodb::item::{Item, ItemReader, item, n, s, ss};
+use crate::dynamodb::item::{Item, ItemReader, count, item, n, s, ss};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError, Sweep};
 
@@ -199,10 +199,6 @@ impl Store {
 
 fn erasure_key(subject: &str) -> Item {
     item([(KEY, s(format_args!("erasure#{subject}")))])
-}
-
-fn count(value: u64) -> AttributeValue {
-    n(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 /// Returns the item of an erasure. Its attributes do not include those of the project index.

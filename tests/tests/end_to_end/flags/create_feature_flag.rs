@@ -1,7 +1,5 @@
 //! POST `/v0/project/{idOrSlug}/feature-flags`.
 
-use std::time::Duration;
-
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tests::app::{PROJECT, key_id};
@@ -11,8 +9,7 @@ use tests::stack::{self, Stack};
 const OPERATION: &str = "create-feature-flag";
 
 fn post(stack: &Stack, project: &str) -> RequestBuilder {
-    let url = format!("{}/v0/project/{project}/feature-flags", stack.base_url);
-    stack.http.post(url).timeout(Duration::from_mins(2))
+    stack.request(Method::POST, &format!("/v0/project/{project}/feature-flags"))
 }
 
 /// Returns a request without a body.
@@ -71,10 +68,8 @@ async fn rejects_hostile_bodies_and_keeps_working(stack: &Stack) {
 }
 
 async fn pages_of_any_origin_can_call(stack: &Stack) {
-    let url = format!("{}/v0/project/{PROJECT}/feature-flags", stack.base_url);
     let preflight = stack
-        .http
-        .request(Method::OPTIONS, url)
+        .request(Method::OPTIONS, &format!("/v0/project/{PROJECT}/feature-flags"))
         .header("origin", "https://example.com")
         .header("access-control-request-method", "POST")
         .header("access-control-request-headers", "x-api-key, idempotency-key");

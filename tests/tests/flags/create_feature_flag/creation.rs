@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::app::TestApp;
 
-use super::{call, create, minimal, stored_keys};
+use super::{CREATE, create, minimal, stored_keys};
 
 #[tokio::test]
 async fn warm_creations_take_one_round_trip() {
@@ -30,7 +30,7 @@ async fn one_of_fifty_concurrent_creations_succeeds() {
     let creations = (0..50).map(|index| {
         let body =
             json!({"key": "contested", "name": format!("Number {index}"), "type": "boolean"});
-        let call = call(&test).json(&body);
+        let call = test.call(CREATE).json(&body);
         let app = &test.app;
         async move { call.send(app).await }
     });

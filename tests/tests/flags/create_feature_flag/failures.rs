@@ -8,7 +8,7 @@ use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};
 use tests::scripted::{KEY, ScriptedReply, access, reply_under};
 
-use super::{CREATE, call, minimal};
+use super::{CREATE, minimal};
 
 fn any_call() -> Call {
     Call::of(CREATE).parameter("idOrSlug", PROJECT).key(KEY).json(&minimal("flag"))
@@ -89,9 +89,9 @@ async fn panics_give_500_and_later_requests_work() {
     );
 
     let test = TestApp::start().await;
-    let reply = Call::of(&PANICKING).parameter("idOrSlug", PROJECT).key(&test.key);
+    let reply = test.call(&PANICKING);
     let reply = reply.send(&test.app).await;
     assert_eq!(reply.problem(), (500, "internal"));
     assert!(!reply.body.to_string().contains("secret"), "{}", reply.body);
-    assert_eq!(call(&test).json(&minimal("flag")).send(&test.app).await.status, 201);
+    assert_eq!(test.call(CREATE).json(&minimal("flag")).send(&test.app).await.status, 201);
 }

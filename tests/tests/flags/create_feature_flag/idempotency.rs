@@ -6,10 +6,10 @@ use serde_json::json;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 
-use super::{CREATE, call, minimal, stored_keys};
+use super::{CREATE, minimal, stored_keys};
 
 fn retryable(test: &TestApp, key: &str) -> Call {
-    call(test).header("idempotency-key", "order-4711").json(&minimal(key))
+    test.call(CREATE).header("idempotency-key", "order-4711").json(&minimal(key))
 }
 
 #[tokio::test]
@@ -50,9 +50,9 @@ async fn stored_responses_expire_after_24_hours() {
 #[tokio::test]
 async fn rejections_are_not_stored() {
     let test = TestApp::start().await;
-    let rejected = call(&test).header("idempotency-key", "order-4711").json(&json!({}));
+    let rejected = test.call(CREATE).header("idempotency-key", "order-4711").json(&json!({}));
     assert_eq!(rejected.send(&test.app).await.status, 400);
-    call(&test).json(&minimal("taken")).send(&test.app).await;
+    test.call(CREATE).json(&minimal("taken")).send(&test.app).await;
     let taken = retryable(&test, "taken").send(&test.app).await;
     assert_eq!(taken.problem(), (409, "flag_exists"));
     assert!(test.items("idempotency").await.is_empty());

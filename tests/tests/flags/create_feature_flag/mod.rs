@@ -7,19 +7,14 @@ mod idempotency;
 mod prerequisites;
 
 use serde_json::{Value, json};
-use tests::app::{PROJECT, TestApp};
+use tests::app::TestApp;
 use tests::call::{Call, Reply};
 
 use super::CREATE;
 
-/// Returns a call without a body.
-fn call(test: &TestApp) -> Call {
-    Call::of(CREATE).parameter("idOrSlug", PROJECT).key(&test.key)
-}
-
 /// Creates a flag.
 async fn create(test: &TestApp, body: &Value) -> Reply {
-    call(test).json(body).send(&test.app).await
+    test.call(CREATE).json(body).send(&test.app).await
 }
 
 /// Returns the smallest valid body.

@@ -26,7 +26,7 @@ async fn prerequisites_are_checked_before_taken_keys() {
 #[tokio::test]
 async fn prerequisites_are_in_the_same_project() {
     let test = TestApp::start().await;
-    local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    test.other_project().await;
     let elsewhere = super::Call::of(CREATE).parameter("idOrSlug", "other").key(&test.key);
     elsewhere.json(&minimal("foreign")).send(&test.app).await;
     let reply = create(&test, &dependent("new", &[("foreign", "on")])).await;
@@ -40,7 +40,7 @@ async fn concurrent_additions_keep_chains_valid() {
     create(&test, &dependent("middle", &[("leaf", "on")])).await;
     let creations = (0..12).map(|index| {
         let body = dependent(&format!("top-{index}"), &[("middle", "on")]);
-        let call = super::call(&test).json(&body);
+        let call = test.call(CREATE).json(&body);
         let app = &test.app;
         async move { call.send(app).await }
     });

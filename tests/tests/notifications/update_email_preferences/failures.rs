@@ -65,32 +65,6 @@ fn without_billing() -> ScriptedReply {
 }
 
 #[tokio::test]
-async fn throttled_writes_are_retried() {
-    let script = |target: &str, before: usize| match (target, before) {
-        ("BatchGetItem", _) => access(),
-        (WRITE, 0) => ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"})),
-        (WRITE, 1) => ScriptedReply::Error("InternalServerError", json!({"message": "try again"})),
-        _ => without_billing(),
-    };
-    let (reply, dynamodb) = reply_under(script, update_call(&[("billing", false)])).await;
-    assert_eq!((reply.status, reply.body), (200, all_but(&["billing"])));
-    assert_eq!(dynamodb.requests(WRITE).len(), 3);
-}
-
-#[tokio::test]
-async fn repeated_writes_share_one_token() {
-    let script = |target: &str, before: usize| match (target, before) {
-        ("BatchGetItem", _) => access(),
-        (WRITE, 0) => ScriptedReply::Silence,
-        _ => without_billing(),
-    };
-    let (reply, dynamodb) = reply_under(script, update_call(&[("billing", false)])).await;
-    assert_eq!((reply.status, reply.body), (200, all_but(&["billing"])));
-    let [first, second] = &dynamodb.requests(WRITE)[..] else { panic!("expected two requests") };
-    assert_eq!(first["ClientRequestToken"], second["ClientRequestToken"]);
-}
-
-#[tokio::test]
 async fn conflicting_writes_are_retried() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use shared::app::Operation;
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
-use tests::preferences::TYPES;
+use tests::preferences::{TYPES, all_but};
 
 const UPDATE: &Operation = &::update_email_preferences::OPERATION;
 
@@ -23,11 +23,6 @@ fn preferences(items: &[(&str, bool)]) -> Value {
     let preference =
         |(name, enabled): &(&str, bool)| json!({"type": name, "emailEnabled": enabled});
     json!({"preferences": items.iter().map(preference).collect::<Vec<_>>()})
-}
-
-/// Returns the response body with all types on, except for these.
-fn all_but(disabled: &[&str]) -> Value {
-    json!(TYPES.map(|name| json!({"type": name, "emailEnabled": !disabled.contains(&name)})))
 }
 
 /// Updates the preferences of the test user.
