@@ -24,16 +24,17 @@ import { tags } from "./cases/tags.mjs";
 import { tasks } from "./cases/tasks.mjs";
 import { people } from "./cases/people.mjs";
 import { Api, fill, fillOther } from "./data.mjs";
+import { VIEWPORT } from "./visitor.mjs";
 
 const [base, executablePath, project, key, readOnlyKey, foreignKey, store, other, otherStore, linkCode, ownerToken] = process.argv.slice(2);
 const api = new Api(base, key, store);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// Chromium's sandbox needs privileges that containers lack.
-const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+// Chromium's sandbox needs privileges that containers lack. Animations take CPU time.
+const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-prefers-reduced-motion"];
 const [known, browser] = await Promise.all([
   fill(api, project),
-  puppeteer.launch({ executablePath, args }),
+  puppeteer.launch({ executablePath, args, defaultViewport: VIEWPORT }),
   fillOther(new Api(base, key, otherStore)),
 ]);
 const listErrors = async () => (await api.send("GET", `/v0/projects/${project}/errors?limit=100`)).items;

@@ -10,10 +10,19 @@ const IDLE_MS = 100;
 /** Time for which the page shows a toast. */
 const TOAST_MS = 10_000;
 
-/** Stores a key in the tab's session, as a link does after exchanging its code. */
-export async function storeKey(page, base, key) {
-  await page.goto(`${base}/console/no.js`, LOADED);
-  await page.evaluate((it) => sessionStorage.setItem("waymark.key", it), key);
+/** The window of a visitor. */
+export const VIEWPORT = { width: 1280, height: 900 };
+/** Widths of windows that pages must fit. */
+const WIDTHS = [360, 768, 820, 2560];
+/** Events of a tab that visitors and tests listen to. */
+const EVENTS = ["console", "pageerror", "request", "framenavigated", "requestfinished", "requestfailed", "response", "dialog"];
+/** Tabs of visitors that left, for the next ones: a browser session takes 0.8 seconds of CPU time. */
+const tabs = [];
+
+/** Runs in a page. Stores a key in the tab's session, as a link does after exchanging its code. */
+export function storeKey(key) {
+  sessionStorage.clear();
+  sessionStorage.setItem("waymark.key", key);
 }
 
 /** Mocks the exchange of link codes: the code is the key. */
@@ -27,37 +36,31 @@ export async function mockCodeExchange(page) {
 }
 
 export class Visitor {
-  /** Opens the console in a new browser session, with a key. */
+  /** Opens the console with a key, in a tab that the next visitor gets. `null` opens no page yet. */
   static async enter(browser, base, key, path = "") {
-    const visitor = await Visitor.prepare(await browser.createBrowserContext(), base);
-    await storeKey(visitor.page, base, key);
-    return visitor.begin(path);
+    const page = tabs.pop() ?? (await Visitor.newTab(await browser.createBrowserContext()));
+    const visitor = new Visitor(page, base, key);
+    visitor.isShared = true;
+    if (path !== null) await visitor.open(path);
+    return visitor;
   }
 
-  /** Opens the console in a new browser session, without a key. */
-  static async arrive(browser, base, path) {
-    const visitor = await Visitor.prepare(await browser.createBrowserContext(), base);
-    return visitor.begin(path);
+  /** Opens the console in a new browser session, without a key if it is `undefined`. */
+  static async arrive(browser, base, path, key) {
+    const visitor = new Visitor(await Visitor.newTab(await browser.createBrowserContext()), base, key);
+    await visitor.open(path);
+    return visitor;
   }
 
   /** Opens the console in another tab of the same browser session. */
   async openTab(path) {
-    const visitor = await Visitor.prepare(this.context, this.base);
-    return visitor.begin(path);
+    const visitor = new Visitor(await Visitor.newTab(this.context), this.base);
+    await visitor.open(path);
+    return visitor;
   }
 
-  async begin(path) {
-    this.requests.length = 0;
-    this.responses.length = 0;
-    this.errors.length = 0;
-    await this.open(path);
-    return this;
-  }
-
-  static async prepare(context, base) {
+  static async newTab(context) {
     const page = await context.newPage();
-    const visitor = new Visitor(context, page, base);
-    await page.setViewport({ width: 1280, height: 900 });
     await page.evaluateOnNewDocument((toastMs) => {
       // Toasts stay longer, so that a busy machine can still press their buttons.
       const later = window.setTimeout;
@@ -65,46 +68,57 @@ export class Visitor {
       window.violations = [];
       addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
     }, TOAST_MS);
-    page.on("console", (message) => {
-      // Tests provoke 4xx, and 503 responses of a busy machine are retried.
-      if (message.type() === "error" && !/status of (4\d\d|503)/.test(message.text())) visitor.errors.push(message.text());
-    });
-    page.on("pageerror", (error) => visitor.errors.push(String(error)));
-    // Puppeteer includes the fragment, which browsers do not send.
-    page.on("request", (request) => {
-      visitor.requests.push(request.url().split("#")[0]);
-      visitor.pending.add(request);
-    });
-    // Requests of a previous page get no further events.
-    page.on("framenavigated", () => visitor.pending.clear());
-    page.on("requestfinished", (request) => visitor.pending.delete(request));
-    page.on("requestfailed", (request) => visitor.pending.delete(request));
-    page.on("response", (response) => visitor.responses.push(response));
-    return visitor;
+    return page;
   }
 
-  constructor(context, page, base) {
-    this.context = context;
+  constructor(page, base, key) {
+    this.context = page.browserContext();
     this.page = page;
     this.base = base;
+    this.key = key;
     this.errors = [];
     this.requests = [];
     this.responses = [];
     this.pending = new Set();
     this.mocks = null;
+    page.on("console", (message) => {
+      // Tests provoke 4xx, and 503 responses of a busy machine are retried.
+      if (message.type() === "error" && !/status of (4\d\d|503)/.test(message.text())) this.errors.push(message.text());
+    });
+    page.on("pageerror", (error) => this.errors.push(String(error)));
+    // Puppeteer includes the fragment, which browsers do not send.
+    page.on("request", (request) => {
+      this.requests.push(request.url().split("#")[0]);
+      this.pending.add(request);
+    });
+    // Requests of a previous page get no further events.
+    page.on("framenavigated", () => this.pending.clear());
+    page.on("requestfinished", (request) => this.pending.delete(request));
+    page.on("requestfailed", (request) => this.pending.delete(request));
+    page.on("response", (response) => this.responses.push(response));
   }
 
-  /** Sets the theme without animations, and waits until it is drawn. */
+  /** Sets the theme, and waits until it is drawn. */
   async setTheme(theme) {
-    await this.page.emulateMediaFeatures([
-      { name: "prefers-color-scheme", value: theme },
-      { name: "prefers-reduced-motion", value: "reduce" },
-    ]);
+    await this.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
     await this.page.evaluate(() => new Promise((resume) => requestAnimationFrame(() => requestAnimationFrame(resume))));
   }
 
+  /** Loads a page. The first one finds the visitor's key in the tab's session. */
   async open(path) {
+    const entry = this.key && (await this.page.evaluateOnNewDocument(storeKey, this.key));
+    this.key = null;
     await this.page.goto(`${this.base}/console${path}`, LOADED);
+    if (entry) await this.page.removeScriptToEvaluateOnNewDocument(entry.identifier);
+    await this.settle();
+  }
+
+  /** Goes to a page without loading it again, as a link does. */
+  async goTo(path) {
+    await this.page.evaluate((it) => {
+      history.pushState(null, "", `/console${it}`);
+      dispatchEvent(new PopStateEvent("popstate"));
+    }, path);
     await this.settle();
   }
 
@@ -188,20 +202,53 @@ export class Visitor {
     assert.equal(await this.page.evaluate(() => window.pwned), undefined, "a hostile text ran as a script");
     assert.deepEqual(this.requests.filter((it) => !it.startsWith(`${this.base}/`) && !it.startsWith("data:")), []);
     assert.ok(this.requests.every((it) => !it.includes("wm_")), "a URL contains a key");
-    await this.context.close();
+    if (!this.isShared) return this.context.close();
+    // Without an argument, `removeAllListeners` closes the tab.
+    const removeListeners = () => {
+      for (const it of EVENTS) this.page.removeAllListeners(it);
+    };
+    removeListeners();
+    // Unsaved changes show a warning.
+    this.page.on("dialog", (it) => it.accept());
+    await this.page.goto("about:blank");
+    removeListeners();
+    await this.page.setRequestInterception(false);
+    await this.page.emulateMediaFeatures();
+    await this.page.setViewport(VIEWPORT);
+    tabs.push(this.page);
   }
 }
 
-/** Returns the accessibility violations of the visible page in both themes. */
-export async function violationsOf(axe, visitor, what) {
-  const found = [];
+/** Returns the accessibility violations of the visible page, with the contrasts of a part in both themes. */
+export async function violationsOf(axe, visitor, what, part = "html") {
+  // The debugger is not subject to the page's policy.
+  await visitor.page.evaluate(axe);
+  const run = async (context, options, name) => {
+    const { violations } = await visitor.page.evaluate((at, it) => window.axe.run(at, { ...it, resultTypes: ["violations"] }), context, options);
+    return violations.map((it) => `${name}: ${it.id} ${it.nodes.map((node) => node.target.join(" ")).slice(0, 3)}`);
+  };
+  const found = await run("html", { rules: { "color-contrast": { enabled: false } } }, what);
+  // Themes differ only in colors.
   for (const theme of ["light", "dark"]) {
     await visitor.setTheme(theme);
-    // Themes differ only in colors. The debugger is not subject to the page's policy.
-    if (theme === "light") await visitor.page.evaluate(axe);
-    const rules = theme === "dark" ? { runOnly: ["color-contrast"] } : {};
-    const { violations } = await visitor.page.evaluate((it) => window.axe.run(document, { ...it, resultTypes: ["violations"] }), rules);
-    for (const it of violations) found.push(`${theme} ${what}: ${it.id} ${it.nodes.map((node) => node.target.join(" ")).slice(0, 3)}`);
+    found.push(...(await run(part, { runOnly: ["color-contrast"] }, `${theme} ${what}`)));
   }
+  return found;
+}
+
+/** Returns the accessibility violations of the visible page, and the widths of windows that it does not fit. */
+export async function faultsOf(axe, visitor, path) {
+  const found = await violationsOf(axe, visitor, path);
+  for (const width of WIDTHS) {
+    await visitor.page.setViewport({ ...VIEWPORT, width });
+    // Plots are resized in later frames.
+    const over = await visitor.page.evaluate(async () => {
+      const measure = () => document.documentElement.scrollWidth - innerWidth;
+      for (let frame = 0; frame < 60 && measure() > 0; frame++) await new Promise(requestAnimationFrame);
+      return measure();
+    });
+    if (over > 0) found.push(`${path} at ${width} px: ${over} px`);
+  }
+  await visitor.page.setViewport(VIEWPORT);
   return found;
 }

@@ -80,7 +80,7 @@ export function AuditPage() {
           ],
           [
             "By",
-            "wide quiet of-quarter",
+            "wide quiet of-third",
             (it) => (
               <>
                 <bdi>{actorName(it)}</bdi>

@@ -8,7 +8,7 @@ const uuid = (number) => `00000000-0000-7000-8000-${number.toString(16).padStart
 export const derived = ({ browser, base, project, key, api, known }) => ({
   async "resolved frames show their source and the minified position"() {
     const { errorId } = known.error;
-    const visitor = await Visitor.enter(browser, base, key, "/settings");
+    const visitor = await Visitor.enter(browser, base, key, null);
     const minified = { filename: "https://shop.example/a.js", lineno: 1, colno: 2041, function: "t" };
     const frames = [
       { ...minified, in_app: true },
@@ -48,7 +48,7 @@ export const derived = ({ browser, base, project, key, api, known }) => ({
   },
 
   async "pain points of replays show their evidence, and filter by session"() {
-    const visitor = await Visitor.enter(browser, base, key, "/settings");
+    const visitor = await Visitor.enter(browser, base, key, null);
     const point = (number, sessionId, kind, errorId) => ({
       id: uuid(number), sessionId, userId: null, occurredAt: new Date(Date.now() - number * 6e4).toISOString(), title: `Point ${number}`, excerpt: "It does nothing",
       evidence: { kind, route: "/checkout", selector: "#pay", element: "#pay", browser: "Chrome 140", release: "shop@2.4.1", errorId },

@@ -162,7 +162,7 @@ export const errors = ({ browser, base, project, other, key, adminKey, known, ap
       return api.send("POST", api.store, { event_id, exception: { values: [{ type: "LiveError", value: "of this minute" }] } });
     };
     await send();
-    const visitor = await Visitor.enter(browser, base, key, "/settings");
+    const visitor = await Visitor.arrive(browser, base, "/settings", key);
     await visitor.page.evaluateOnNewDocument(() => {
       const start = window.setInterval;
       window.setInterval = (run, ms, ...more) => {
@@ -249,7 +249,7 @@ export const errors = ({ browser, base, project, other, key, adminKey, known, ap
         title: `Error ${number}`, type: "Error", culprit: "/somewhere", status: "open", count: number % 900, users: 3,
         firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(),
       });
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.enter(browser, base, key, null);
       await visitor.mock("/timeseries/query", () => ({ body: [] }));
       const scrollThrough = async (count) => {
         const items = Array.from({ length: count }, (_, number) => row(number));

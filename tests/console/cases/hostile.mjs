@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { HOSTILE } from "../data.mjs";
-import { Visitor } from "../visitor.mjs";
+import { VIEWPORT, Visitor } from "../visitor.mjs";
 
 const EVENTS = 200;
 const MAX_MS = 2_000;
@@ -126,7 +126,9 @@ export const hostile = ({ browser, base, project, key, known, measured }) => {
       console.log(`hostile events: SEED=${seed}`);
       const random = randomOf(seed);
       const events = Array.from({ length: EVENTS }, () => eventOf(random));
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.enter(browser, base, key, null);
+      // A low window paints less of each event.
+      await visitor.page.setViewport({ ...VIEWPORT, height: 100 });
       await openEvents(visitor, events);
       const { slowest, number, failures } = await stepThrough(visitor, events.map((_, index) => idOf(index)), MAX_MS);
       assert.deepEqual(failures, [], `SEED=${seed}, event ${number}: ${events[number]?.slice(0, 1_000)}`);
@@ -140,7 +142,7 @@ export const hostile = ({ browser, base, project, key, known, measured }) => {
       const values = Array.from({ length: 50 }, (_, number) => ({ type: `Cause${number}`, value: "it", stacktrace: { frames: number === 49 ? frames : [] } }));
       const tags = Object.fromEntries(Array.from({ length: 5_000 }, (_, number) => [`tag${number}`, number]));
       const event = { exception: { values }, breadcrumbs: crumbs, tags, extra: tags };
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.enter(browser, base, key, null);
       await openEvents(visitor, ["{}", event].map((it) => JSON.stringify(it)));
       const { slowest, failures } = await stepThrough(visitor, [idOf(0), idOf(1)], MAX_MS);
       assert.deepEqual(failures, []);
@@ -155,7 +157,7 @@ export const hostile = ({ browser, base, project, key, known, measured }) => {
     },
 
     async "a page or section that fails shows an error"() {
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.enter(browser, base, key, null);
       // Too deep for `JSON.stringify`.
       const deep = `{"message":"deep","tags":{"a":"b"},"extra":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
       await openEvents(visitor, [deep]);
@@ -180,22 +182,15 @@ export const hostile = ({ browser, base, project, key, known, measured }) => {
 
     async "no address breaks the frame"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
-      const goTo = async (path) => {
-        await visitor.page.evaluate((it) => {
-          history.pushState(null, "", `/console${it}`);
-          dispatchEvent(new PopStateEvent("popstate"));
-        }, path);
-        await visitor.settle();
-      };
       const odd = INHERITED.slice(0, 7);
       for (const page of odd) {
-        await goTo(`/${page}`);
+        await visitor.goTo(`/${page}`);
         assert.match(await visitor.text("main"), /Page not found/, page);
       }
       const ranges = ["from=1&to=1e300", "from=-1e300&to=1e300", "from=8.64e15&to=9e15", "from=0&to=Infinity"];
       const names = odd.map((it) => `range=${it}&sort=${it}&status=${it}&by=${it}&with=${it}&q=${it}&${it}=1&f=${it}.${it}.x&f=level.${it}.x&f=${it}.is.x`);
       for (const query of [...ranges, ...names]) {
-        await goTo(`/errors?project=${project}&${query}`);
+        await visitor.goTo(`/errors?project=${project}&${query}`);
         await visitor.see(".range summary");
         // Links also rebuild the address.
         await visitor.page.evaluate(() => document.querySelectorAll(".range .segments button")[1].click());

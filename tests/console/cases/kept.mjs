@@ -27,7 +27,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
 
   return {
     async "the newest of many markers show, and the plot says so"() {
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.enter(browser, base, key, null);
       const [count, now] = [5_000, Date.now()];
       const at = (number) => now - (count - number) * 60_000;
       const name = (number) => `Marker ${number}`;
@@ -100,7 +100,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
     },
 
     async "going back restores the list, and changed rows leave it"() {
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.enter(browser, base, key, null);
       const cursors = await mockTwoPages(visitor);
       await visitor.open("/errors");
       await (await visitor.see("button.more")).click();
@@ -132,7 +132,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
     },
 
     async "a failed change is named, and the others are undone"() {
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.enter(browser, base, key, null);
       await mockTwoPages(visitor);
       const saved = [];
       for (let number = 0; number < 6; number++) {
@@ -157,7 +157,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
     },
 
     async "insights beyond the first 500 can be loaded"() {
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.enter(browser, base, key, null);
       const insight = await api.send("GET", `/v0/projects/${project}/replay-insights/${known.insight}`);
       await visitor.mock("/replay-insights", (request) => {
         const start = Number(params(request).get("cursor") ?? 0);
@@ -178,7 +178,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
     },
 
     async "a link works once, and new tabs share its key"() {
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.arrive(browser, base, "/settings", key);
       await visitor.page.evaluate((it) => { location.hash = `code=${it}`; }, linkCode);
       await visitor.until("the code is removed from the address", () => !visitor.page.url().includes("#"));
       const keyNow = () => visitor.page.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
@@ -206,7 +206,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
     },
 
     async "a key of another organization needs confirmation in every tab"() {
-      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const visitor = await Visitor.arrive(browser, base, "/settings", key);
       const keyOf = (tab) => tab.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
       const dialogIn = async (tab) => (await tab.waitForSelector("dialog[open]")).evaluate((it) => it.innerText);
       const question = /Switch to another API key\?[\s\S]*In use\s+owner of default\s+From the link\s+eve of elsewhere/;
@@ -350,7 +350,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
     },
 
     async "the project switch fits, and forced colors keep controls visible"() {
-      const visitor = await Visitor.enter(browser, base, key, "/flags");
+      const visitor = await Visitor.arrive(browser, base, "/flags", key);
       for (const width of [610, 760, 900]) {
         await visitor.page.setViewport({ width, height: 900 });
         const select = await (await visitor.see(".project-switch select")).boundingBox();
