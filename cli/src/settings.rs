@@ -24,7 +24,7 @@ pub(crate) enum SettingsCommand {
         target: Target,
         /// Settings, such as `replaysPerMinute=500` or `production=true`.
         ///
-        /// For limits, 0 means no limit. `default` is the limit of all projects, or with
+        /// For limits per minute, 0 means no limit. `default` is the limit of all projects, or with
         /// --all-projects the stack's parameter.
         #[arg(required = true, value_name = "NAME=VALUE", value_parser = parse_setting)]
         settings: Vec<Setting>,
