@@ -89,7 +89,7 @@ AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES
 # Without end-to-end tests: each starts its own stack, and together they take longer than all others.
 TESTS_OF_ALL_AREAS := responses permissions writes
 OF_AREA = package($(AREA)) | package(/$(FUNCTIONS_OF_$(AREA))/) \
-	| package(tests) & (binary($(AREA)) | test(/^$(AREA)::/))
+	| package(tests) & (binary($(AREA)) | test(/^$(AREA)::|_about_$(AREA)_/))
 
 ifdef AREA
 test: area test-tools

@@ -88,7 +88,7 @@ pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
     for number in 0..12_u64 {
         let kind = ["TypeError", "KeyError", "IoError"][usize::try_from(number % 3).unwrap()];
         let event = SentEvent::new(numbers + number, app.clock.now(), kind, "x");
-        let reply = delivery(&project, &event).send(app).await;
+        let reply = delivery(project, &event).send(app).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
         if number == 8 {
             test.pass(Duration::from_hours(25));

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -13,6 +14,9 @@ use shared::http::{EXPOSED_HEADERS, ProblemCode, Protocol, RATE_LIMITS, prefligh
 use tests::contract::OPENAPI;
 use tests::operations::{JOBS, OPERATIONS};
 use tests::workspace;
+
+/// Time that a function can need before its first request, beside the request's own budget.
+const COLD_START: Duration = Duration::from_secs(3);
 
 fn yaml(name: &str) -> yaml_serde::Value {
     yaml_serde::from_str(&fs::read_to_string(workspace().join(name)).unwrap()).unwrap()
@@ -43,6 +47,24 @@ fn jobs_are_functions_with_schedules() {
     let schedules = local::template::read_schedules(&workspace().join("template.yaml")).unwrap();
     let functions: BTreeSet<&str> = schedules.iter().map(|it| it.function.as_str()).collect();
     assert_eq!(JOBS.iter().map(|job| job.name).collect::<BTreeSet<_>>(), functions);
+}
+
+#[test]
+fn functions_outlive_their_requests() {
+    let template = yaml("template.yaml");
+    let default = &template["Globals"]["Function"]["Timeout"];
+    let functions = template["Resources"].as_mapping().unwrap().values().filter_map(|resource| {
+        let zip = resource["Properties"]["CodeUri"].as_str()?;
+        let name = zip.strip_prefix("target/package/")?.strip_suffix(".zip")?;
+        let own = &resource["Properties"]["Timeout"];
+        Some((name, if own.is_null() { default } else { own }.as_u64()?))
+    });
+    let timeouts: HashMap<&str, u64> = functions.collect();
+    for operation in OPERATIONS {
+        let needed = operation.time_budget + COLD_START;
+        let timeout = Duration::from_secs(timeouts[operation.name]);
+        assert!(timeout >= needed, "{} needs {needed:?}, not {timeout:?}", operation.name);
+    }
 }
 
 #[test]

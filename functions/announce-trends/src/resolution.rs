@@ -1,7 +1,7 @@
 //! Insights without recent pain points.
 
 use insights::statistics::PERIOD;
-use insights::store::{InsightStore, InsightWrite, RequestRecord};
+use insights::store::{InsightStore, RequestRecord};
 use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
@@ -24,11 +24,8 @@ pub(crate) async fn check(app: &App, project: ProjectId, now: Timestamp) -> Resu
             if !insight.resolve_unless_seen(since) {
                 continue;
             }
-            let saved = store.save_insights(&[&insight], RequestRecord::None, None, now).await?;
-            if saved != InsightWrite::Done {
-                // A new pain point, or a user. The next pass decides again.
-                tracing::info!(%project, %id, "an insight changed while it was resolved");
-            }
+            // If a pain point or a user changed the insight meanwhile, the next pass decides again.
+            store.save_insights(&[&insight], RequestRecord::None, None, now).await?;
         }
         after = next;
         if after.is_none() {
