@@ -35,6 +35,11 @@ impl PolarityPass<'_, '_> {
             }
             return end;
         }
+        if let Some(any) = context.any_phrase(at) {
+            self.last = any.labels.last().map(|label| label.0);
+            self.take(at, any.end);
+            return any.end;
+        }
         let denies = context.is_any(at, &DENIES);
         let heads = context.is(at, Class::AfterNot) && context.word(at + 1) == ":";
         let named = context.names_value(context.next(at));
@@ -234,9 +239,10 @@ impl PolarityPass<'_, '_> {
         let named = self.mentions.last().filter(|last| last.at > outer);
         // "exclude what isn't linux", "remove all that aren't German"
         let relative = context.is_any(at, &[Class::Twice, Class::AnythingBut])
-            || (outer + 1..at).any(|it| {
-                context.is_any(it, &[Class::Generic, Class::Any])
-                    || context.says(it, Word::Head)
+            || (outer..at).any(|it| {
+                let object = it > outer || force == CueEffect::Remove;
+                object && context.is_any(it, &[Class::Generic, Class::Any, Class::Reset])
+                    || object && context.says(it, Word::Head)
                     || context.is_label(it)
             });
         if force == CueEffect::Remove {
@@ -276,13 +282,15 @@ impl PolarityPass<'_, '_> {
     /// `true` if a `but` excludes values from all: "all regions but ap-south".
     fn excepts_from_all(&self, at: usize) -> bool {
         let context = self.context;
-        let mut clause = (0..at).rev().take_while(|&it| !context.is_boundary(it));
+        let inside = |at: &usize| !context.is_boundary(*at) && !context.names_value(*at);
+        let mut clause = (0..at).rev().take_while(inside);
         let after = context.next(at);
         // "all drivers save ahmed"
         let label = at.checked_sub(1).is_some_and(|it| {
             matches!(*context.role(after), Role::Values { category, .. } if context.is_label_of(it, category))
         });
-        (context.is(at, Class::But) || context.says(at, Word::Exception) && label)
+        (context.is(at, Class::But) && context.word(at) != "."
+            || context.says(at, Word::Exception) && label)
             && (context.names_value(after) || self.states_text(after))
             && clause.any(|at| context.is_any(at, &[Class::Any, Class::Both]))
     }
