@@ -2,7 +2,8 @@
 //! conditions.
 //!
 //! A mention can be negated, removed, kept, replaced or added. A cue reaches over commas, `and`,
-//! `or` and `nor` to the next clause or contrary cue.
+//! `or` and `nor` to the next clause or contrary cue (`reach`). A cue after its list governs the
+//! list before it (`behind`). Each mention records its tie to the previous one.
 
 mod behind;
 mod clause;

@@ -240,10 +240,11 @@ impl PolarityPass<'_, '_> {
         // "exclude what isn't linux", "remove all that aren't German"
         let relative = context.is_any(at, &[Class::Twice, Class::AnythingBut])
             || (outer..at).any(|it| {
+                // In "drop everything that isn't linux" the verb contains the object.
                 let object = it > outer || force == CueEffect::Remove;
-                object && context.is_any(it, &[Class::Generic, Class::Any, Class::Reset])
-                    || object && context.says(it, Word::Head)
-                    || context.is_label(it)
+                let head = context.is_any(it, &[Class::Generic, Class::Any, Class::Reset])
+                    || context.says(it, Word::Head);
+                object && head || context.is_label(it)
             });
         if force == CueEffect::Remove {
             let Some(named) = named else { return relative.then_some(CueEffect::Twice) };
