@@ -2,8 +2,10 @@
 //! conditions.
 //!
 //! A mention can be negated, removed, kept, replaced or added. A cue reaches over commas, `and`,
-//! `or` and `nor` to the next clause or contrary cue.
+//! `or` and `nor` to the next clause or contrary cue (`reach`). A cue after its list governs the
+//! list before it (`behind`). Each mention records its tie to the previous one.
 
+mod behind;
 mod clause;
 mod reach;
 mod stated;
@@ -47,6 +49,16 @@ impl CueEffect {
     /// `true` if it negates, or would without the other negation.
     pub(crate) fn denies(self) -> bool {
         matches!(self, Self::Deny | Self::Lack | Self::Exclude | Self::Twice | Self::Unclear)
+    }
+
+    /// Returns the effect of an edit after a negator: "don't drop chrome".
+    fn denied(self) -> Self {
+        match self {
+            Self::Remove => Self::Keep,
+            Self::Keep => Self::Remove,
+            Self::Exclude => Self::Readmit,
+            other => other,
+        }
     }
 }
 
@@ -112,6 +124,8 @@ impl ActiveScope {
 struct Conjunction {
     by: CueSet,
     preposition: bool,
+    /// `true` if other words or the end of a clause are among them.
+    apart: bool,
 }
 
 impl Conjunction {
@@ -122,6 +136,16 @@ impl Conjunction {
     fn is_list(self) -> bool {
         self.by.has_any(&[Class::And, Class::Or, Class::Comma])
     }
+}
+
+/// A mention, and its tie to the previous one.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    at: usize,
+    /// The first element after it.
+    end: usize,
+    category: usize,
+    tie: Conjunction,
 }
 
 /// Returns the polarity of each element. `stated`: the texts and numbers that were read before.
@@ -148,8 +172,8 @@ struct PolarityPass<'s, 'a> {
     context: &'s ParseContext<'a>,
     senses: Vec<Polarity>,
     stated: &'s Findings,
-    /// The stating elements so far, with their categories.
-    mentions: Vec<(usize, usize)>,
+    /// The stating elements so far.
+    mentions: Vec<Member>,
     scope: Option<ActiveScope>,
     /// The categories that an active `also` has reached. `None` if none is active.
     adding: Option<Vec<usize>>,
@@ -174,7 +198,10 @@ impl PolarityPass<'_, '_> {
                 at + 1
             }
             Role::Label => self.label(at),
-            Role::Context(_) => at + 1,
+            Role::Context(_) => {
+                self.joint.apart = true;
+                at + 1
+            }
             Role::Other => self.other(at),
         }
     }
@@ -201,10 +228,11 @@ impl PolarityPass<'_, '_> {
         self.scope = Some(ActiveScope { governor, categories: Vec::new(), turns: false });
     }
 
-    fn finish(&mut self, at: usize, category: usize) {
-        self.mentions.push((at, category));
+    /// Records a mention that the elements from `at` to `end` state.
+    fn finish(&mut self, at: usize, end: usize, category: usize) {
+        let tie = std::mem::take(&mut self.joint);
+        self.mentions.push(Member { at, end, category, tie });
         self.last = Some(at);
-        self.joint = Conjunction::default();
     }
 
     fn value(&mut self, at: usize, category: usize, value: &str) {
@@ -227,17 +255,6 @@ impl PolarityPass<'_, '_> {
             {
                 scope.turns |= context.catalog.excludes(category, value) == Some(false);
             }
-            if let Some(mut after) = self.denied_after(at) {
-                if context.is(after.at, Class::Remove) && context.catalog.holds(category, value) {
-                    after.force = CueEffect::Remove;
-                }
-                if governor.is_some_and(|it| it.force.denies()) && !self.joint.is(Class::Comma) {
-                    // "i don't want chrome excluded"
-                    after.force = CueEffect::Twice;
-                }
-                governor = Some(after);
-                self.deny_list(at, category, after);
-            }
             governor = self.either(at, governor).or(governor);
             if context.is_opposed(at) {
                 let force = if governor.is_some() { CueEffect::Unclear } else { CueEffect::Deny };
@@ -252,7 +269,7 @@ impl PolarityPass<'_, '_> {
             self.set(at, |sense| sense.adds = adds);
         }
         self.set(at, |sense| sense.governor = governor);
-        self.finish(at, category);
+        self.finish(at, at + 1, category);
     }
 
     /// Returns an ambiguous governor for a value and its negation: "refund or no refund". Marks the
@@ -304,7 +321,7 @@ impl PolarityPass<'_, '_> {
         }
         if let Some(any) = context.any_phrase(at) {
             self.take(at, any.end);
-            self.finish(at, preferred);
+            self.finish(at, any.end, preferred);
             return any.end;
         }
         let (noun, _) = context.nouns_after(at);
@@ -316,22 +333,14 @@ impl PolarityPass<'_, '_> {
         });
         let (category, governor, end) = if edit.is_some() {
             self.set(at, |sense| sense.governor = edit);
-            self.finish(at, preferred);
+            self.finish(at, at + 1, preferred);
             return at + 1;
         } else if let Some(said) = context.boolean_said(at) {
             let governor = self.denial_of(said.category);
-            let after = if said.end == at + 1 { self.denied_after(at) } else { None };
-            (said.category, after.or(governor), said.end)
+            (said.category, governor, said.end)
         } else if let Some((cue, first)) = denial
             && let Some(category) = self.lacking(at, cue, first)
         {
-            if let Some(value) = self.value_with_denied_label(at, cue, category) {
-                // "priya hasn't been assigned"
-                self.deny_list(value, category, Governor { force: CueEffect::Deny, ..cue });
-                self.set(at, |sense| sense.part_of = Some(value));
-                self.finish(at, category);
-                return at + 1;
-            }
             if let Some(scope) = &mut self.scope {
                 scope.categories.push(category);
             }
@@ -344,7 +353,7 @@ impl PolarityPass<'_, '_> {
         let adds = self.adds_to(category);
         self.set(at, |sense| *sense = Polarity { governor, adds, part_of: None });
         self.take(at, end);
-        self.finish(at, category);
+        self.finish(at, end, category);
         at + 1
     }
 }

@@ -1,18 +1,26 @@
 //! The words between mentions: cues that begin to govern, and words that end their reach.
 
+use crate::context::JOINS;
+
 use super::{
     ActiveScope, Affix, Class, Conjunction, CueEffect, Element, Governor, PolarityPass, Role, Word,
 };
 
+/// Negators.
+pub(super) const DENIES: [Class; 6] =
+    [Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne, Class::NotContains];
+
 impl PolarityPass<'_, '_> {
     pub(super) fn other(&mut self, at: usize) -> usize {
-        const DENIES: [Class; 6] =
-            [Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne, Class::NotContains];
         let context = self.context;
         self.joint.preposition |= context.says(at, Word::Preposition);
         // Rules can read the active governor here.
         let governor = self.scope.as_ref().map(|scope| scope.governor);
         self.set(at, |sense| sense.governor = governor);
+        if self.governs_behind(at) {
+            return at + 1;
+        }
+        self.joint.apart |= !context.is_any(at, &JOINS);
         if self.excepts_from_all(at) {
             self.deny(at);
             return at + 1;
@@ -33,18 +41,18 @@ impl PolarityPass<'_, '_> {
             return any.end;
         }
         let denies = context.is_any(at, &DENIES);
-        // "excluded: kids and news"
         let heads = context.is(at, Class::AfterNot) && context.word(at + 1) == ":";
-        if context.is(at, Class::Regardless)
-            && !context.is(at, Class::Polite)
-            && context.names_value(context.next(at))
+        let named = context.names_value(context.next(at));
+        if named && context.is(at, Class::Regardless) && !context.is(at, Class::Polite)
+            || context.is(at, Class::Inability) && context.says(context.next(at), Word::Becoming)
         {
-            // "i don't care about warnings"
+            // "i don't care about warnings", "sensors can't get online"
             self.govern(at, CueEffect::Unclear);
         } else if heads {
+            // "excluded: kids and news"
             self.govern(at, CueEffect::Exclude);
         } else if context.is(at, Class::Comma) {
-            self.join(at, &[Class::Comma, Class::Stop]);
+            self.join(at);
             self.scope = self.scope.take().filter(|scope| !scope.is_to_deny());
         } else if context.is_any(at, &[Class::But, Class::Stop]) && !context.is(at, Class::Except) {
             self.adding = None;
@@ -55,15 +63,11 @@ impl PolarityPass<'_, '_> {
             self.end_clause();
         } else if denies {
             self.deny(at);
-        } else if context.is(at, Class::Inability) && context.says(context.next(at), Word::Becoming)
-        {
-            // "sensors can't get online"
-            self.govern(at, CueEffect::Unclear);
-        } else if context.is(at, Class::Likewise) && context.names_value(context.next(at)) {
+        } else if context.is(at, Class::Likewise) && named {
             // "betas are out, and so are nightlies"
-            let last = self.mentions.last().and_then(|mention| self.senses.get(mention.0));
-            if let Some(governor) = last.map(|sense| sense.governor) {
-                governor.inspect(|governor| self.govern(governor.at, governor.force));
+            let last = self.mentions.last().and_then(|member| self.senses.get(member.at));
+            if let Some(governor) = last.and_then(|sense| sense.governor) {
+                self.govern(governor.at, governor.force);
             }
         } else if context.is(at, Class::Nor) {
             if !self.scope.as_ref().is_some_and(ActiveScope::denies) {
@@ -74,92 +78,91 @@ impl PolarityPass<'_, '_> {
             self.joint.by.insert(Class::Or);
         } else if context.is(at, Class::WithPresence) && self.joint.is(Class::And) {
             // "not ignored and has a replay"
-            self.scope = self.scope.take().filter(|scope| !scope.denies());
+            self.end_negation();
         } else if self.adds(at) {
         } else if context.is_any(at, &[Class::And, Class::Or]) {
-            self.join(at, &[Class::And, Class::Or]);
-        } else {
-            return self.edit(at);
-        }
-        at + 1
-    }
-
-    /// Applies a cue that edits.
-    fn edit(&mut self, at: usize) -> usize {
-        let context = self.context;
-        let phrasal = context.is_any(at, &[Class::SplitRemove, Class::SplitExcept]);
-        // "don't drop chrome" keeps the filter.
-        let forbidden = context.is_forbidden(at);
-        let (removal, exclusion) = if forbidden {
-            (CueEffect::Keep, CueEffect::Readmit)
-        } else {
-            (CueEffect::Remove, CueEffect::Exclude)
-        };
-        if context.is(at, Class::InsteadOf) {
-            self.govern(at, CueEffect::Displace);
+            self.join(at);
         } else if let Some(replaced) = context.replacement(at) {
             self.adding = Some(vec![replaced.category]);
-            if forbidden {
+            if context.is_forbidden(at) {
                 self.govern(at, CueEffect::Unclear);
             }
             return replaced.end;
-        } else if context.is(at, Class::Instead) {
-            self.scope = self.scope.take().filter(|scope| !scope.denies());
-        } else if context.is(at, Class::Rest) {
-        } else if context.is(at, Class::Unexclude)
-            || context.is(at, Class::SplitReadmit) && self.takes_particle(at, Word::Back)
-        {
-            self.govern(at, CueEffect::Readmit);
-        } else if phrasal && self.takes_particle(at, Word::Particle) {
-            let removes = context.is(at, Class::SplitRemove);
-            self.govern(at, if removes { removal } else { exclusion });
         } else if context.is(at, Class::FiltersBy) {
             // "we no longer need to filter by browser"
             if self.scope.as_ref().is_some_and(ActiveScope::is_to_deny) {
                 self.govern(at, CueEffect::Remove);
             }
-        } else if context.is(at, Class::Reset) {
-            // "get rid of everything resolved"
-            self.govern(at, removal);
-        } else if context.is(at, Class::Remove)
-            && let Some((value, category)) = self.meant_by_pronoun(at).filter(|_| !forbidden)
-        {
-            // "chrome? drop it"
-            let held = context.catalog.has_wanted(category);
-            let force = if held { CueEffect::Remove } else { CueEffect::Exclude };
-            self.set(value, |sense| sense.governor = Some(Governor { at, force }));
-        } else if context.is(at, Class::Remove) {
-            self.govern(at, removal);
         } else if context.is(at, Class::Only)
             || context.is(at, Class::Polite) && context.says(at, Word::Request)
         {
             // "not chrome, only firefox"; but "except only firefox"
             self.scope = self.scope.take().filter(ActiveScope::is_to_deny);
-        } else if context.is(at, Class::Keep) {
-            self.govern(at, if forbidden { CueEffect::Remove } else { CueEffect::Keep });
-        } else if context.is_any(at, &[Class::Switch, Class::Raise])
-            && !(forbidden && context.is(at, Class::Carrier))
-        {
-            // "don't switch to chrome"; but "who don't use chrome"
-            self.scope = None;
-            if forbidden {
-                self.govern(at, CueEffect::Unclear);
-            }
-            self.adding = None;
+        } else if let Some(force) = self.edit(at) {
+            // "don't drop chrome" keeps the filter.
+            self.govern(at, if context.is_forbidden(at) { force.denied() } else { force });
+        } else if context.is(at, Class::Instead) {
+            self.end_negation();
+        } else if context.is_any(at, &[Class::Switch, Class::Raise]) {
+            self.switch(at);
         }
         at + 1
     }
 
+    /// Returns the effect of a cue that edits.
+    fn edit(&mut self, at: usize) -> Option<CueEffect> {
+        const EDITS: [(Class, CueEffect); 5] = [
+            (Class::InsteadOf, CueEffect::Displace),
+            (Class::Unexclude, CueEffect::Readmit),
+            (Class::Reset, CueEffect::Remove),
+            (Class::Remove, CueEffect::Remove),
+            (Class::Keep, CueEffect::Keep),
+        ];
+        const PHRASAL: [(Class, Word, CueEffect); 3] = [
+            (Class::SplitReadmit, Word::Back, CueEffect::Readmit),
+            (Class::SplitRemove, Word::Particle, CueEffect::Remove),
+            (Class::SplitExcept, Word::Particle, CueEffect::Exclude),
+        ];
+        let context = self.context;
+        let phrasal = PHRASAL
+            .iter()
+            .find(|it| context.is(at, it.0) && self.takes_particle(at, it.1))
+            .map(|it| it.2);
+        let plain = EDITS.iter().find(|it| context.is(at, it.0)).map(|it| it.1);
+        phrasal.or(plain)
+    }
+
+    /// Begins a new condition: "switch to chrome". Denied, it is ambiguous.
+    fn switch(&mut self, at: usize) {
+        let forbidden = self.context.is_forbidden(at);
+        if forbidden && self.context.is(at, Class::Carrier) {
+            // "people who don't use chrome"
+            return;
+        }
+        self.scope = None;
+        self.adding = None;
+        if forbidden {
+            self.govern(at, CueEffect::Unclear);
+        }
+    }
+
+    /// Ends a negation, but no edit.
+    pub(super) fn end_negation(&mut self) {
+        self.scope = self.scope.take().filter(|scope| !scope.denies());
+    }
+
     fn end_clause(&mut self) {
         self.scope = None;
-        self.joint = Conjunction::default();
+        self.joint = Conjunction { apart: true, ..Conjunction::default() };
         self.last = None;
     }
 
     /// Records the conjunctions of an element.
-    fn join(&mut self, at: usize, classes: &[Class]) {
-        let context = self.context;
-        classes.iter().filter(|&&it| context.is(at, it)).for_each(|&it| self.joint.by.insert(it));
+    pub(super) fn join(&mut self, at: usize) {
+        const JOINTS: [Class; 4] = [Class::And, Class::Or, Class::Comma, Class::Stop];
+        if let Some(element) = self.context.element(at) {
+            JOINTS.into_iter().filter(|&it| element.is(it)).for_each(|it| self.joint.by.insert(it));
+        }
     }
 
     /// Reads a word without a meaning. A verb after `not` ends the reach of `not` ("can't pay on
@@ -173,31 +176,25 @@ impl PolarityPass<'_, '_> {
             return;
         }
         let word = context.word(at);
-        let is_content = word.len() > 2 && word.chars().all(char::is_alphabetic);
-        let denied = |scope: &ActiveScope| {
-            is_content
-                && scope.is_to_deny()
+        let reached = |scope: &ActiveScope| {
+            word.len() > 2
                 && scope.governor.force == CueEffect::Deny
                 && context.previous(at) == Some(scope.governor.at)
                 && !self.is_noun_of_text(scope.governor.at, at)
+                && !self.denies_through_verb(scope.governor.at, at)
         };
-        if let Some(scope) = self.scope.as_ref().filter(|scope| denied(scope))
-            && !self.denies_through_verb(scope.governor.at, at)
+        let Some(negator) = self.scope.as_ref().filter(|scope| reached(scope)) else { return };
+        let negator = negator.governor.at;
+        if context.is(at + 1, Class::To) && context.says(at + 2, Word::Excluding) {
+            // "didn't mean to hide chrome"
+        } else if !context.names_value(context.next(at)) {
+            self.scope = None;
+        } else if context.lexicon.is_verb(word)
+            || context.lexicon.has_affix(word, Affix::Gerund)
+            || context.lexicon.has_affix(word, Affix::Past)
         {
-            let governor = scope.governor;
-            let value = context.names_value(context.next(at));
-            let describes = !context.lexicon.is_verb(word)
-                && !context.lexicon.has_affix(word, Affix::Gerund)
-                && !context.lexicon.has_affix(word, Affix::Past);
-            let excludes = context.is(at + 1, Class::To) && context.says(at + 2, Word::Excluding);
-            if excludes {
-                // "didn't mean to hide chrome"
-            } else if !value {
-                self.scope = None;
-            } else if !describes {
-                // "not loading checkout"; but "not plain chrome"
-                self.govern(governor.at, CueEffect::Unclear);
-            }
+            // "not loading checkout"; but "not plain chrome"
+            self.govern(negator, CueEffect::Unclear);
         }
     }
 
@@ -211,21 +208,14 @@ impl PolarityPass<'_, '_> {
         }
         // "passengers who didn't ask for a vegan meal"
         let describes = negator.checked_sub(1).is_some_and(|it| context.says(it, Word::Person));
-        let prepositional = context.says(verb + 1, Word::BeforePlace);
-        context.says(negator, Word::Auxiliary)
-            && (context.names_value(object)
-                || describes && prepositional && context.names_value(context.next(verb + 1)))
+        let described = describes && context.says(verb + 1, Word::BeforePlace);
+        context.says(negator, Word::Auxiliary) && (context.names_value(object) || described)
             || context.says(verb + 1, Word::Agent)
     }
 
     /// Applies a negator.
     fn deny(&mut self, at: usize) {
         let context = self.context;
-        let exclusion = Some(at).filter(|&at| context.is(at, Class::Except));
-        let meant = exclusion.and_then(|at| self.meant_by_pronoun(at));
-        if let Some((value, category)) = self.value_denied_behind(at).or(meant) {
-            return self.deny_list(value, category, Governor { at, force: CueEffect::Deny });
-        }
         let force = if let Some(force) = self.denied_within(at) {
             force
         } else if context.is(at, Class::AnythingBut) && self.is_denied_already(at) {
@@ -246,53 +236,44 @@ impl PolarityPass<'_, '_> {
         let scope = self.scope.as_ref()?;
         let Governor { at: outer, force } = scope.governor;
         let contrast = context.is_any(at, &[Class::Not, Class::Contrast]);
-        let head = |it: usize| {
-            context.is_any(it, &[Class::Generic, Class::Any, Class::Reset])
-                || context.says(it, Word::Head)
-                || context.is_label(it)
-        };
+        let named = self.mentions.last().filter(|last| last.at > outer);
+        // "exclude what isn't linux", "remove all that aren't German"
+        let relative = context.is_any(at, &[Class::Twice, Class::AnythingBut])
+            || (outer..at).any(|it| {
+                // In "drop everything that isn't linux" the verb contains the object.
+                let object = it > outer || force == CueEffect::Remove;
+                let head = context.is_any(it, &[Class::Generic, Class::Any, Class::Reset])
+                    || context.says(it, Word::Head);
+                object && head || context.is_label(it)
+            });
         if force == CueEffect::Remove {
-            // "remove all that aren't German"
-            let named = self.mentions.last().is_some_and(|last| last.0 > outer);
-            let relative = contrast && (outer..at).any(head) || context.is(at, Class::Twice);
-            if relative && !named {
-                return Some(CueEffect::Twice);
-            }
+            let Some(named) = named else { return relative.then_some(CueEffect::Twice) };
             // "remove chrome but not firefox"
-            let last = self.mentions.last().filter(|last| last.0 > outer)?.1;
             let Role::Values { category, ref indexes } = *context.role(context.next(at)) else {
                 return None;
             };
-            let held =
-                context.catalog.holds(category, context.catalog.value(category, *indexes.first()?));
-            return (last == category).then_some(if held {
-                CueEffect::Keep
+            let value = context.catalog.value(category, *indexes.first()?);
+            let held = context.catalog.holds(category, value);
+            let force = if held { CueEffect::Keep } else { CueEffect::Unclear };
+            return Some(force).filter(|_| named.category == category);
+        }
+        if scope.is_to_deny() {
+            if context.says(outer, Word::Interjection) && context.is(at, Class::Not) {
+                // "no not poland"
+                return None;
+            }
+            self.set(outer, |sense| sense.part_of = Some(at));
+            return Some(if context.is(outer, Class::Not) && context.says(at, Word::Excluding) {
+                // "I didn't want to exclude chrome"
+                CueEffect::Readmit
+            } else if relative {
+                CueEffect::Twice
             } else {
                 CueEffect::Unclear
             });
         }
-        if scope.is_to_deny() {
-            if context.says(outer, Word::Interjection)
-                && context.is(at, Class::Not)
-                && at == outer + 1
-            {
-                // "no not poland"
-                return None;
-            }
-            if context.is(outer, Class::Not) && context.says(at, Word::Excluding) {
-                // "I didn't want to exclude chrome"
-                self.set(outer, |sense| sense.part_of = Some(at));
-                return Some(CueEffect::Readmit);
-            }
-            // "exclude what isn't linux"
-            let turns = force != CueEffect::Twice
-                && (context.is_any(at, &[Class::Twice, Class::AnythingBut])
-                    || (outer + 1..at).any(head));
-            self.set(outer, |sense| sense.part_of = Some(at));
-            return Some(if turns { CueEffect::Twice } else { CueEffect::Unclear });
-        }
         // "hide chrome but not firefox"
-        let first = self.mentions.first().is_none_or(|mention| mention.0 > outer);
+        let first = self.mentions.first().is_none_or(|member| member.at > outer);
         let other = matches!(*context.role(context.next(at)), Role::Values { category, .. }
             if !scope.categories.contains(&category));
         let unclear = force == CueEffect::Exclude && contrast && first && !other;
@@ -317,77 +298,10 @@ impl PolarityPass<'_, '_> {
 
     /// `true` if the clause negates and has named nothing yet: "don't show me anything but chrome".
     fn is_denied_already(&self, at: usize) -> bool {
-        const DENIES: [Class; 6] = [
-            Class::Not,
-            Class::No,
-            Class::Except,
-            Class::Inability,
-            Class::Remove,
-            Class::Regardless,
-        ];
+        const ALSO: [Class; 3] = [Class::Inability, Class::Remove, Class::Regardless];
         let inside = |at: &usize| !self.context.is_boundary(*at) && self.context.is_other(*at);
-        (0..at).rev().take_while(inside).any(|at| self.context.is_any(at, &DENIES))
-    }
-
-    /// Returns the value, and its category, before a negator that has no other target: "chrome is
-    /// not", "spell check not installed".
-    fn value_denied_behind(&self, at: usize) -> Option<(usize, usize)> {
-        let context = self.context;
-        let before = self.last?;
-        let category = self.mentions.last().filter(|mention| mention.0 == before)?.1;
-        let named = context.names_value(before);
-        // "Backend no", "chrome I don't want"
-        let joins = |it| context.is_idle(it);
-        let bare = context.says(at, Word::BareNo) && (before + 1..at).all(joins);
-        // "they should not show up"
-        let phrase = context.element(at).is_some_and(|it| it.tokens.len() > 1);
-        let verb = context.is(at, Class::Except) && phrase;
-        if !named || !context.is(at, Class::Not) && !bare && !verb {
-            return None;
-        }
-        let mut next = at + 1;
-        while !context.is_boundary(next) {
-            let own_label = context.is_label(next) && context.is_label_of(next, category);
-            let counting = context.is_other(next) && context.says(next, Word::Counting);
-            // "rents no locker" for Locker rented
-            let own_label = own_label && !context.is(at, Class::No);
-            if !own_label && !counting && !context.is_any(next, &[Class::Polite, Class::Is]) {
-                return None;
-            }
-            next += 1;
-        }
-        let denies = verb || next > at + 1 || context.previous(at) == Some(before);
-        denies.then_some((before, category))
-    }
-
-    /// Returns the value of the label's category before the negator of the label.
-    pub(super) fn value_with_denied_label(
-        &self,
-        label: usize,
-        cue: Governor,
-        category: usize,
-    ) -> Option<usize> {
-        let context = self.context;
-        let &(before, own) = self.mentions.last()?;
-        let joined = (before + 1..cue.at).all(|it| context.is_idle(it));
-        (own == category
-            && before < cue.at
-            && joined
-            && context.names_value(before)
-            && context.is_boundary(context.next(label)))
-        .then_some(before)
-    }
-
-    /// Returns the last value if a pronoun means it: "warnings? hide them".
-    fn meant_by_pronoun(&self, at: usize) -> Option<(usize, usize)> {
-        let context = self.context;
-        let &(before, category) = self.mentions.last()?;
-        let pronoun = context.says(at + 1, Word::Pronoun) && context.ends_sentence(at + 2);
-        let pause = |it: usize| context.is_boundary(it);
-        let apart = pause(at.checked_sub(1)?);
-        let value = context.names_value(before)
-            && self.senses.get(before).is_some_and(|sense| sense.governor.is_none());
-        (value && apart && before < at && pronoun).then_some((before, category))
+        let denies = |at| self.context.is_any(at, &DENIES) || self.context.is_any(at, &ALSO);
+        (0..at).rev().take_while(inside).any(denies)
     }
 
     /// `true` if an object separates a verb from its particle: "take visa out", "leave bob out".
@@ -448,40 +362,6 @@ impl PolarityPass<'_, '_> {
                 && !context.is_label(at)
                 && !context.element(at).is_some_and(stated)
         })
-    }
-
-    /// Marks the mentions of this clause as added.
-    fn add_clause(&mut self) {
-        const ENDS: [Class; 4] = [Class::Comma, Class::But, Class::Stop, Class::Correction];
-        let Some(last) = self.last else { return };
-        if self.continues_negation(last) {
-            return;
-        }
-        let mut edge = last;
-        for (at, _) in self.mentions.clone().into_iter().rev().filter(|mention| mention.0 <= last) {
-            if (at..=edge).any(|at| self.context.is_any(at, &ENDS)) {
-                break;
-            }
-            edge = at;
-            self.set(at, |sense| sense.adds = true);
-        }
-    }
-
-    /// Negates the last mention like the previous one: "phone is out, tablet too". Returns `true`
-    /// if it did.
-    fn continues_negation(&mut self, last: usize) -> bool {
-        let governor = |at: usize| self.senses.get(at).and_then(|sense| sense.governor);
-        let [.., (before, _), (at, _)] = self.mentions[..] else { return false };
-        // "phone is out, tablet too", "ignore phone. tablet too"
-        let cue = governor(before).filter(|cue| {
-            cue.force.denies() && (cue.at > before || cue.force == CueEffect::Exclude)
-        });
-        let same = at == last && governor(at).is_none();
-        let said = cue.filter(|_| same);
-        if said.is_some() {
-            self.set(at, |sense| sense.governor = said);
-        }
-        said.is_some()
     }
 
     /// `true` if an active `also` reaches a category. It ends at the first condition that is not

@@ -1,8 +1,6 @@
 //! The reach of a cue.
 
-use super::{
-    Affix, Class, CueEffect, Governor, Kind, MatchConfidence, Polarity, PolarityPass, Role, Word,
-};
+use super::{Affix, Class, CueEffect, Governor, Kind, MatchConfidence, PolarityPass, Role, Word};
 
 impl PolarityPass<'_, '_> {
     /// Returns the edit that governs a value or label. The edit ends with its list.
@@ -90,7 +88,7 @@ impl PolarityPass<'_, '_> {
             .find(|&it| context.is_any(it, &[Class::Approved, Class::Yes]));
         let approved = approved.is_some_and(|it| context.is_boundary(context.next(it)));
         if self.joint.is(Class::Comma) && (approved || after.is_some_and(ends)) {
-            self.scope = self.scope.take().filter(|scope| !scope.denies());
+            self.end_negation();
         }
     }
 
@@ -162,188 +160,5 @@ impl PolarityPass<'_, '_> {
                 && self.context.previous(at) == Some(scope.governor.at)
         });
         stemmed && direct && self.context.lexicon.has_affix(self.context.word(at), Affix::Gerund)
-    }
-
-    /// Returns the cue that negates the mention before it: "chrome excluded", "bob doesn't count".
-    /// Marks the cue as part of the mention.
-    pub(super) fn denied_after(&mut self, at: usize) -> Option<Governor> {
-        let context = self.context;
-        let mut cue = at + 1;
-        // "the chrome browser can go"
-        let own_label = |it: usize| matches!(*context.role(at), Role::Values { category, .. } if context.is_label_of(it, category));
-        while own_label(cue)
-            || (context.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
-                || context.says(cue, Word::Modal)
-                || self.is_noun_before_denial(cue))
-                && !context.is_any(cue, &[Class::AfterNot, Class::Unexclude])
-        {
-            cue += 1;
-        }
-        // "chrome? no thanks"
-        let said = |it| context.is(it, Class::AfterNot) && context.is(it, Class::Interjection);
-        let bare =
-            context.is_any(cue + 1, &[Class::No, Class::Not]) && context.ends_sentence(cue + 2);
-        let rejected = context.is_boundary(cue) && (said(cue + 1) || bare);
-        cue += usize::from(rejected);
-        let owner = self.senses.get(cue).and_then(|sense| sense.part_of);
-        if owner.is_some_and(|owner| owner != at) {
-            // "leave japan out of it": the particle belongs to its verb.
-            return None;
-        }
-        if context.is(cue, Class::Unexclude) && self.ends_after(cue) {
-            // "muted should be in again"
-            self.take(at, cue + 1);
-            return Some(Governor { at: cue, force: CueEffect::Readmit });
-        }
-        // "android is irrelevant", but not "android, any browser"
-        let phrase = context.element(cue).is_some_and(|it| it.tokens.len() > 1);
-        if phrase && context.is(cue, Class::AfterAny) && context.is_boundary(cue + 1) {
-            self.take(at, cue + 1);
-            return Some(Governor { at: cue, force: CueEffect::Unclear });
-        }
-        let flag = matches!(*context.role(at), Role::Values { category, .. }
-            if context.catalog.kind(category) == Kind::Array || self.ends_after(cue));
-        if flag && context.is(cue, Class::Off) {
-        } else if !rejected
-            && !self.is_suffix(cue)
-            && (!context.is(cue, Class::AfterNot)
-                || context.is(cue + 1, Class::Is)
-                || !phrase && context.says(cue, Word::Particle) && !self.ends_after(cue))
-        {
-            // "ones excluded: chrome" begins its own list.
-            return None;
-        }
-        self.take(at, cue + 1);
-        Some(Governor { at: cue, force: CueEffect::Deny })
-    }
-
-    /// `true` for a noun between a value and the phrase that negates it: "quarantined units are out",
-    /// "the berlin restriction can go".
-    fn is_noun_before_denial(&self, at: usize) -> bool {
-        let context = self.context;
-        let both = context.is(at, Class::Both);
-        let noun = context.is_any(at, &[Class::FilterNoun, Class::Carrier])
-            || context.is_word(at) && !context.lexicon.is_verb(context.word(at))
-            || context.is_label(at) && context.as_labels(at).iter().all(|label| !label.full);
-        // "late payers out" does not negate, "banned accounts excluded" does.
-        let sure = context.element(at + 1).is_some_and(|it| it.tokens.len() > 1)
-            || !context.says(at + 1, Word::Particle);
-        (noun && sure || both)
-            && context.is_any(at + 1, &[Class::AfterNot, Class::AfterAny])
-            && self.ends_after(at + 1)
-    }
-
-    /// `true` for the end of "lead-free".
-    fn is_suffix(&self, at: usize) -> bool {
-        let glued = self.context.first_token(at).is_some_and(|token| token.glued);
-        glued && self.context.is_other(at) && self.context.says(at, Word::Free)
-    }
-
-    /// `true` for "ups out, dhl in", but not "payments out of Germany".
-    fn ends_after(&self, at: usize) -> bool {
-        let ends = [Class::And, Class::Or];
-        self.context.is_boundary(at + 1) || self.context.is_any(at + 1, &ends)
-    }
-
-    /// Negates a value and the list that it ends. A list that only commas join is ambiguous
-    /// ("stable, beta excluded"). "firefox and chrome, edge excluded" negates only edge.
-    pub(super) fn deny_list(&mut self, last: usize, category: usize, cue: Governor) {
-        const JOINS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
-        let context = self.context;
-        let continues = |it| context.is_any(it, &JOINS) || context.is_used(it);
-        let (mut edge, mut members, mut stated) = (last, Vec::new(), None);
-        for &(at, own) in self.mentions.iter().rev().skip_while(|mention| mention.0 >= last) {
-            let denied = self.senses.get(at).is_some_and(Polarity::is_denied);
-            let mut between = at + 1..edge;
-            if denied && cue.force != CueEffect::Twice || !between.clone().all(continues) {
-                break;
-            }
-            let apart = between.clone().any(|it| context.is(it, Class::Comma));
-            let joined = between.any(|it| context.is_any(it, &[Class::And, Class::Or]));
-            if own != category {
-                stated = Some(at).filter(|_| joined && !apart && context.is_used(at));
-                // "urgent and German are out"
-                if joined && !apart && stated.is_none() && context.says(cue.at, Word::Several) {
-                    members.push((at, joined));
-                }
-                break;
-            }
-            members.push((at, joined));
-            edge = at;
-        }
-        // "flaky tests aside", "unhandled chrome errors are out": no filter can express that.
-        let own = |it: &usize| {
-            // "urgent (German excluded)"
-            let apart = context.query_text(*it..edge + 1).contains(['(', '[']);
-            !apart && !context.is_used(*it) && self.mentions.iter().any(|mention| mention.0 == *it)
-        };
-        if let Some(before) = edge.checked_sub(1).filter(own)
-            && cue.force == CueEffect::Deny
-        {
-            self.set(before, |sense| sense.governor = Some(cue.unclear()));
-            self.set(last, |sense| sense.governor = Some(cue.unclear()));
-            return;
-        }
-        if let Some(at) = stated {
-            // "over 10 users and chrome excluded": the negation of the number is ambiguous.
-            self.set(at, |sense| sense.governor = Some(cue.unclear()));
-        }
-        self.set(last, |sense| sense.governor = Some(cue));
-        let both = (last..cue.at).any(|it| context.is(it, Class::Both));
-        let force = match members.first() {
-            Some((_, joined)) if *joined || both => cue.force,
-            _ if members.iter().all(|it| !it.1) => CueEffect::Unclear,
-            _ => return,
-        };
-        for (at, _) in members {
-            self.set(at, |sense| sense.governor = Some(Governor { force, ..cue }));
-        }
-    }
-
-    /// `true` for the negator of "everything bob doesn't own".
-    fn is_subject_of_relative(&self, at: usize) -> bool {
-        let context = self.context;
-        let head = |&it: &usize| context.says(it, Word::Head);
-        let part = |&it: &usize| !context.is_boundary(it);
-        let mut clause = (0..at).rev().take_while(part);
-        clause.find(head).is_some_and(|it| {
-            (it + 1..at)
-                .all(|it| !context.is_other(it) || context.is_any(it, &[Class::And, Class::Or]))
-        })
-    }
-
-    /// Marks the value before a negator as ambiguous, if the negator has no target. Before a verb
-    /// the negator negates only the verb ("why does chrome not load").
-    pub(super) fn leave_out_before(&mut self, at: usize) {
-        let context = self.context;
-        let governed = |sense: &Polarity| sense.governor.is_some_and(|cue| cue.at == at);
-        let governed = |mention: &(usize, usize)| self.senses.get(mention.0).is_some_and(governed);
-        let clause = |it: &usize| !context.is_boundary(*it);
-        let mut after = (at + 1..context.elements.len()).take_while(clause);
-        let next = context.next(at);
-        // "android doesn't interest me", "tablets are not my concern"
-        let mut attitude = (at + 1..=at + 2).filter(|&it| context.says(it, Word::Speaker));
-        let attitude = attitude.any(|it| context.is_boundary(it + 1));
-        if !context.is_any(at, &[Class::Not, Class::No])
-            || !context.word(at).starts_with(char::is_alphabetic)
-            || context.is_word(next)
-                && !context.says(next, Word::Head)
-                && !attitude
-                && !self.is_subject_of_relative(at)
-            || self.senses.get(at).is_some_and(|sense| sense.part_of.is_some())
-            || self.mentions.iter().any(governed)
-            || after.any(|it| !context.is_other(it))
-        {
-            return;
-        }
-        let joins = |it: &usize| context.is_any(*it, &[Class::And, Class::Or]);
-        let mut before = (0..at).rev().take_while(|it| clause(it) && !joins(it));
-        let value = before.find_map(|it| match *context.role(it) {
-            Role::Values { category, .. } => Some((it, category)),
-            _ => None,
-        });
-        if let Some((value, category)) = value {
-            self.deny_list(value, category, Governor { at, force: CueEffect::Unclear });
-        }
     }
 }

@@ -16,17 +16,20 @@ impl PolarityPass<'_, '_> {
                 self.scope = None;
             }
             let governor = self.governor_of_stated(condition, fired);
-            let mut governor = governor.filter(|it| !self.counts_since(*it, condition));
+            let governor = governor.filter(|it| !self.counts_since(*it, condition));
             let lacks = |it: &Governor| self.lacks_something_else(*it, category, fired);
             let lacking = governor.filter(lacks).map(Governor::unclear);
-            if let Some(after) = self.denied_after(last_element(fired)) {
-                governor = Some(after);
-                self.deny_list(at, category, after);
-            }
-            governor = lacking.or(governor);
+            let governor = lacking.or(governor);
             let adds = self.adds_to(category);
             self.set(at, |sense| (sense.governor, sense.adds) = (governor, adds));
-            self.finish(at, category);
+            self.finish(at, last_element(fired) + 1, category);
+        }
+        let more = |it: &Condition| {
+            it.at > at && fired.is_some_and(|fired| fired.elements.contains(&it.at))
+        };
+        if self.stated.conditions.iter().any(more) {
+            // "between 5 and 10"
+            self.join(at);
         }
         let names = self.context.element(at).is_some_and(|element| element.mention.is_some());
         if names && self.force() != Some(CueEffect::Remove) {
@@ -59,7 +62,7 @@ impl PolarityPass<'_, '_> {
         }
         let context = self.context;
         let continues = |at: usize| {
-            let same = self.mentions.last().is_some_and(|it| it.1 == condition.category);
+            let same = self.mentions.last().is_some_and(|it| it.category == condition.category);
             at < governor.at
                 || fired.elements.contains(&at)
                 || same && (self.joint.is(Class::And) || self.joint.is(Class::Or))
