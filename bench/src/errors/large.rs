@@ -55,7 +55,7 @@ pub(crate) async fn large(programs: &Programs, report: &mut Report) -> Result<()
         vec![stack.request(QUERY_TIMESERIES, &[]).json(&query).event()]
     };
     let browser =
-        json!([{"categoryId": Attribute::Browser.name(), "operator": "is", "value": "Chrome"}]);
+        json!([{"categoryId": Attribute::Browser.as_str(), "operator": "is", "value": "Chrome"}]);
     let update = |status| {
         stack.request(UPDATE_ERROR, &[&project, error]).json(&json!({ "status": status })).event()
     };

@@ -134,7 +134,7 @@ pub(crate) async fn timeseries(
         let targets = QueryTargets { p95: *p95, memory: under(128.0) };
         let breakdowns = Attribute::texts().map(|by| {
             let mut body = question.body(&projects);
-            body["by"] = json!(by.name());
+            body["by"] = json!(by.as_str());
             stack.request(BREAK_DOWN_ERRORS, &[]).json(&body).event()
         });
         let breakdowns: Vec<Bytes> = breakdowns.collect();
