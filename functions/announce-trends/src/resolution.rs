@@ -24,7 +24,7 @@ pub(crate) async fn check(app: &App, project: ProjectId, now: Timestamp) -> Resu
             if !insight.resolve_unless_seen(since) {
                 continue;
             }
-            // If a pain point or a user changed the insight meanwhile, the next pass decides again.
+            // If a pain point or a user has changed the insight since, the next pass decides again.
             store.save_insights(&[&insight], RequestRecord::None, None, now).await?;
         }
         after = next;
