@@ -144,11 +144,13 @@ impl Stack {
         Watch::run_schedules(self.watch.url(), &schedules, |_| ()).await;
     }
 
-    /// Returns the memory of each function in bytes: the sum of its processes.
+    /// Returns the memory of each function in bytes: that of its largest process. A second process
+    /// can start at any time.
     pub fn memory(&self) -> BTreeMap<String, u64> {
         let mut memory = BTreeMap::new();
         for (_, process) in self.processes() {
-            *memory.entry(process.program).or_default() += process.bytes;
+            let largest: &mut u64 = memory.entry(process.program).or_default();
+            *largest = process.bytes.max(*largest);
         }
         memory
     }
