@@ -200,7 +200,7 @@ class Restoration:
     def now_and_then(self, table: str, key: Callable[[dict], object]) -> list[dict]:
         """Returns the current and the restored items of a table, by key. Items without a key are left out."""
         return [
-            {key(texts): texts for it in self.pages(name) if key(texts := texts_of(it))}
+            {found: it for it in map(texts_of, self.pages(name)) if (found := key(it))}
             for name in (self.source(table), self.target(table))
         ]
 

@@ -421,11 +421,12 @@ def delete_error(slug: str, key: str) -> None:
 
 def skip_pause(table: str, key: dict, until: str) -> None:
     """Sets the attribute that a job waits for to an hour ago, if the job still has the item."""
+    dynamodb = client("dynamodb")
     try:
-        client("dynamodb").update_item(
-            TableName=outputs()["TablePrefix"] + table, Key=key, UpdateExpression=f"SET {until} = :past",
+        dynamodb.update_item(
+            TableName=table, Key=key, UpdateExpression=f"SET {until} = :past",
             ConditionExpression=f"attribute_exists({until})", ExpressionAttributeValues={":past": {"S": now(hours=1)}})
-    except client("dynamodb").exceptions.ConditionalCheckFailedException:
+    except dynamodb.exceptions.ConditionalCheckFailedException:
         pass
 
 
@@ -434,7 +435,7 @@ def erase(project: dict) -> None:
     waymark("project", "delete", project["slug"], "--yes")
     jobs = scheduled()
     (erase_data,) = (function for function in jobs if "EraseData" in function)
-    events = outputs()["TablePrefix"] + "event-markers"
+    projects, events = (outputs()["TablePrefix"] + name for name in ("projects", "event-markers"))
     rounds = 0
 
     def is_done() -> bool:
@@ -448,11 +449,11 @@ def erase(project: dict) -> None:
             for function in jobs:
                 invoke(function, wait_for_end=False)
         rounds += 1
-        skip_pause("projects", {"idOrSlug": {"S": f"erasure#project#{project['id']}"}}, "notBefore")
+        skip_pause(projects, {"idOrSlug": {"S": f"erasure#project#{project['id']}"}}, "notBefore")
         # Events of deleted collections stay for a minute.
         for purge in pages("dynamodb", "query", "Items", TableName=events, KeyConditionExpression="pk = :jobs",
                            ExpressionAttributeValues={":jobs": {"S": "purge-jobs"}}):
-            skip_pause("event-markers", {"pk": purge["pk"], "sk": purge["sk"]}, "deletedAt")
+            skip_pause(events, {"pk": purge["pk"], "sk": purge["sk"]}, "deletedAt")
         invoke(erase_data, wait_for_end=True)
         return False
 
