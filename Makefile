@@ -341,8 +341,8 @@ $(addprefix lock-,$(REQUIREMENTS)): lock-%: $(UV)
 # Checked before the build: a test opens the API reference in Chromium.
 .PHONY: browser
 browser:
-	@for browser in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$browser > /dev/null && exit 0; done; \
-		echo "error: no Chromium is on the PATH; on Debian: apt install chromium" >&2; exit 1
+	@for browser in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable; do command -v $$browser > /dev/null && exit 0; done; \
+		echo "error: no Chromium is on the PATH; on Debian: apt install chromium-headless-shell" >&2; exit 1
 
 test-tools: tools $(VENV)/test-tools $(SCHEMATHESIS) $(MOTO) $(PYTHON_SDKS) $(NODE_SDKS) $(RUST_SDK)
 # uv takes 1 CPU second for these packages, pip 39: it also compiles modules that no test imports.

@@ -36,16 +36,24 @@ pub fn workspace() -> PathBuf {
     PathBuf::from(root).canonicalize().expect("the workspace exists")
 }
 
-/// Names of Chromium on Debian, Fedora and in Google's packages.
-const BROWSERS: [&str; 4] =
-    ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// Names of Chromium on Debian, Fedora and in Google's packages. The headless shell has no windows and takes a third
+/// less CPU time for a page.
+const BROWSERS: [&str; 5] = [
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+];
 
-/// Returns the path of Chromium, if it is on the `PATH`.
-pub fn browser() -> Option<String> {
-    let path = env::var_os("PATH")?;
+/// Returns the path of Chromium on the `PATH`.
+pub fn browser() -> String {
+    let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = env::split_paths(&path).collect();
-    let places = BROWSERS.iter().flat_map(|name| folders.iter().map(move |it| it.join(name)));
-    places.filter(|place| place.is_file()).find_map(|place| place.to_str().map(str::to_owned))
+    let mut places = BROWSERS.iter().flat_map(|name| folders.iter().map(move |it| it.join(name)));
+    let browser = places.find(|place| place.is_file());
+    let browser = browser.and_then(|place| place.to_str().map(str::to_owned));
+    browser.expect("Chromium is on the PATH (Debian: apt install chromium-headless-shell)")
 }
 
 /// Returns the tables of `template.yaml`.

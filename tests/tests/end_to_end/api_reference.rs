@@ -21,7 +21,7 @@ fn described() -> BTreeSet<(String, String)> {
 
 #[tokio::test]
 async fn api_reference_lists_every_operation_without_errors() {
-    let browser = browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
+    let browser = browser();
     let stack = Stack::start().await;
     let url = format!("{}/docs", stack.base_url);
     let output = Command::new("node")

@@ -67,7 +67,7 @@ async fn scripted_sessions_have_exactly_their_pain_points() {
     let router = Router::new().fallback(ingest).with_state(Arc::clone(&ingestion));
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
 
-    let chromium = browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
+    let chromium = browser();
     let sessions = std::env::var("REPLAY_SESSIONS").unwrap_or_else(|_| SESSIONS.to_owned());
     let (key, number) = (shop.project.public_key, shop.project.ingest_id);
     let output = Command::new("node")

@@ -124,7 +124,7 @@ impl Program {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("OFREP_ENDPOINT", endpoint(base_url))
             .env("API_KEY", key)
-            .env("CHROMIUM", tests::browser().unwrap_or_default())
+            .env("CHROMIUM", tests::browser())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -155,7 +155,6 @@ pub(super) async fn web_sdk_backs_off_and_resumes(stack: &Stack) {
 /// Only a browser checks the preflight request, the request headers `x-api-key` and
 /// `if-none-match`, and access to `etag`. Without `etag`, each poll would get a full response.
 pub(super) async fn web_sdk_in_chromium_polls_across_origins(stack: &Stack) {
-    tests::browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut page = Program::start(CHROMIUM, &proxy.base_url, &stack.key);
     let ada = json!({"targetingKey": "user-1", "email": "ada@example.com"});
