@@ -372,8 +372,9 @@ $(UV): packaging/uv.txt
 	$(dir $@)pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
+# The SDK reads names of files from the debug information.
 $(RUST_SDK): $(addprefix tests/sdks/rust/,Cargo.toml Cargo.lock src/main.rs)
-	cargo build --locked --manifest-path $< --target-dir target/sdks
+	CARGO_PROFILE_DEV_DEBUG=line-tables-only cargo build --locked --manifest-path $< --target-dir target/sdks
 	@touch $@
 
 %/node_modules/.package-lock.json: %/package.json %/package-lock.json
