@@ -8,7 +8,6 @@
 
 use std::collections::HashMap;
 use std::env::{self, VarError};
-use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -68,7 +67,9 @@ pub async fn run(
     let invocations = format!("http://{api}/2018-06-01/runtime/invocation");
     let http = reqwest::Client::new();
 
-    let mut process = Some(Process::start(&program).await?);
+    let start = move || Command::new(&program);
+    let mut instance = Instance::new(&function, report, start);
+    instance.ensure_process().await?;
     loop {
         let Ok(next) = http.get(format!("{invocations}/next")).send().await else {
             return Ok(());
@@ -78,34 +79,77 @@ pub async fn run(
         let id = header("lambda-runtime-aws-request-id").unwrap_or_default().to_owned();
         let trace = header("lambda-runtime-trace-id").unwrap_or_default().to_owned();
         let event = Event { id: id.clone(), trace, body: next.bytes().await?, time: timeout };
-        let idle = process.take_if(|it| !it.has_ended());
-        let was_idle = idle.is_some();
-        let running = match idle {
-            Some(idle) => idle,
-            None => Process::start(&program).await?,
-        };
-        let running = process.insert(running);
-        let mut outcome = running.invoke(event.clone()).await;
-        if was_idle
-            && matches!(outcome, Err(Failure::Ended(EXITED, _)))
-            && !running.api.is_running()
-        {
-            // The process was ending, and never fetched the event.
-            outcome = process.insert(Process::start(&program).await?).invoke(event).await;
-        }
-        let (kind, body) = match outcome {
+        let (kind, body) = match instance.invoke(event).await? {
             Ok(response) => ("response", response),
-            Err(Failure::Reported(error)) => ("error", error.into()),
-            Err(Failure::Ended(error_type, how)) => {
-                let message = format!("{function} {how}");
-                report(&format!("{message}; its next event gets a new process"));
-                process = None;
-                let error = json!({ "errorType": error_type, "errorMessage": message });
-                ("error", error.to_string().into())
-            }
+            Err(report) => ("error", report.into()),
         };
         // The caller can be gone. In that case, `cargo lambda watch` returns an error.
         http.post(format!("{invocations}/{id}/{kind}")).body(body).send().await?;
+    }
+}
+
+/// An instance of a function: a process for one event at a time. It is replaced if it ends or
+/// exceeds an event's time.
+pub struct Instance {
+    function: String,
+    report: fn(&str),
+    start: Box<dyn Fn() -> Command + Send + Sync>,
+    process: Option<Process>,
+}
+
+impl Instance {
+    /// Returns an instance whose processes `start` describes. Replaced processes are passed to
+    /// `report`.
+    pub fn new(
+        function: &str,
+        report: fn(&str),
+        start: impl Fn() -> Command + Send + Sync + 'static,
+    ) -> Self {
+        let function = function.to_owned();
+        Self { function, report, start: Box::new(start), process: None }
+    }
+
+    /// Starts a process, unless one is running.
+    async fn ensure_process(&mut self) -> io::Result<&mut Process> {
+        let running = self.process.take_if(|it| !it.has_ended());
+        let process = match running {
+            Some(process) => process,
+            None => Process::start((self.start)(), &self.function).await?,
+        };
+        Ok(self.process.insert(process))
+    }
+
+    /// Passes an event to the process. Returns its response, or an error report like Lambda's.
+    ///
+    /// # Errors
+    /// No process can be started.
+    pub async fn invoke(&mut self, event: Event) -> io::Result<Result<Bytes, String>> {
+        let was_idle = self.process.as_mut().is_some_and(|it| !it.has_ended());
+        let process = self.ensure_process().await?;
+        let mut outcome = process.invoke(event.clone()).await;
+        if was_idle
+            && matches!(outcome, Err(Failure::Ended(EXITED, _)))
+            && !process.api.is_running()
+        {
+            // The process was ending, and never fetched the event.
+            self.process = None;
+            outcome = self.ensure_process().await?.invoke(event).await;
+        }
+        Ok(outcome.map_err(|failure| match failure {
+            Failure::Reported(error) => error,
+            Failure::Ended(error_type, how) => {
+                let message = format!("{} {how}", self.function);
+                (self.report)(&format!("{message}; its next event gets a new process"));
+                self.process = None;
+                json!({ "errorType": error_type, "errorMessage": message }).to_string()
+            }
+        }))
+    }
+
+    /// Returns the id of the process, if it is running.
+    pub fn process_id(&mut self) -> Option<u32> {
+        let process = self.process.as_mut()?;
+        if process.has_ended() { None } else { process.child.id() }
     }
 }
 
@@ -124,10 +168,9 @@ enum Failure {
 }
 
 impl Process {
-    async fn start(program: &OsStr) -> io::Result<Self> {
+    async fn start(mut command: Command, function: &str) -> io::Result<Self> {
         let api = RuntimeApi::start().await?;
-        let mut command = Command::new(program);
-        command.env(RUNTIME_API_VARIABLE, api.address()).env_remove(PROGRAM_VARIABLE);
+        command.envs(api.variables(function)).env_remove(PROGRAM_VARIABLE);
         Ok(Self { child: command.kill_on_drop(true).spawn()?, api })
     }
 

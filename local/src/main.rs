@@ -13,7 +13,7 @@ use local::examples::{ExampleError, Examples, Target};
 use local::gateway::{Gateway, GatewayOptions};
 use local::guard::{Guard, hidden_address};
 use local::messages::{self, Message};
-use local::watch::{Output, Watch, WatchOptions};
+use local::watch::{Watch, WatchOptions};
 use local::{demo, environment, instance, template};
 use shared::dynamodb::{Store, client};
 use shared::telemetry::METRICS_VARIABLE;
@@ -111,12 +111,11 @@ async fn run(options: &Options) -> Result<(), AnyError> {
 
     report("Starting the functions …");
     let shows_json = env::var(LOG_VARIABLE).is_ok_and(|log| log == "json");
-    let mut watch = Watch::start(WatchOptions {
+    let mut watch = Watch::start(&WatchOptions {
         workspace: &options.workspace,
         environment: &environment_file,
         runner: &env::current_exe()?,
-        reload: true,
-        output: Output::Lines(if shows_json { show_json } else { show }),
+        on_line: if shows_json { show_json } else { show },
     })?;
     let stopped = stop_signal()?;
     tokio::select! {

@@ -54,7 +54,7 @@ type Outcome = Result<InvocationResponse, InvocationError>;
 
 /// An event for a function.
 #[derive(Debug, Clone)]
-pub(crate) struct Event {
+pub struct Event {
     /// The id of the invocation.
     pub(crate) id: String,
     /// The tracing header.
@@ -62,6 +62,17 @@ pub(crate) struct Event {
     pub(crate) body: Bytes,
     /// The time until the event's deadline.
     pub(crate) time: Duration,
+}
+
+impl Event {
+    /// Returns an event with an id of its own.
+    pub fn new(body: impl Into<Bytes>, time: Duration) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let id = format!("c6af9ac6-7b61-41e6-8a7a-{number:012x}");
+        let trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0";
+        Self { id, trace: trace.to_owned(), body: body.into(), time }
+    }
 }
 
 struct Invocation {
@@ -144,12 +155,7 @@ impl RuntimeApi {
     /// Passes an event to the function, as soon as the function fetches it, and waits for the
     /// outcome. The event's deadline is in `time`; it is not enforced.
     pub async fn invoke(&self, event: impl Into<Bytes>, time: Duration) -> Outcome {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let id = format!("c6af9ac6-7b61-41e6-8a7a-{number:012x}");
-        let trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0";
-        let trace = trace.to_owned();
-        self.invoke_as(Event { id, trace, body: event.into(), time }).await
+        self.invoke_as(Event::new(event, time)).await
     }
 
     /// Passes an event with an id and a trace to the function, like [`Self::invoke`].

@@ -122,11 +122,11 @@ fn schedules(text: &str) -> Result<Vec<Schedule>, TemplateError> {
     Ok(schedules)
 }
 
-/// Reads the timeouts of all functions, by function.
+/// Reads the timeouts of all functions, by function, from the text of a template.
 ///
 /// # Errors
 /// The template is not YAML.
-pub(crate) fn timeouts(text: &str) -> Result<HashMap<String, Duration>, TemplateError> {
+pub fn timeouts(text: &str) -> Result<HashMap<String, Duration>, TemplateError> {
     let template: Yaml = yaml_serde::from_str(text)?;
     let resources = template.get("Resources").and_then(Yaml::as_mapping);
     let functions = resources.into_iter().flat_map(|it| it.values()).filter_map(|resource| {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
@@ -18,9 +17,6 @@ use tokio::time::MissedTickBehavior;
 use crate::guard::hidden_address;
 use crate::instance::{self, TIMEOUTS_VARIABLE};
 use crate::template::{self, Schedule, TemplateError};
-
-/// Environment variable for a release build of the functions, to measure it.
-const RELEASE_VARIABLE: &str = "RELEASE";
 
 /// Processes per function. A single one would process requests one after another; more than two are
 /// not faster locally.
@@ -58,19 +54,8 @@ pub struct WatchOptions<'a> {
     pub environment: &'a Path,
     /// The program `waymark-local`, which runs each function instance.
     pub runner: &'a Path,
-    /// `true` if code changes rebuild the functions.
-    pub reload: bool,
-    /// Destination of messages, build output and function logs.
-    pub output: Output,
-}
-
-/// The destination of all output lines.
-#[derive(Debug)]
-pub enum Output {
-    /// Writes lines to a file.
-    File(File),
-    /// Passes each line to a function.
-    Lines(fn(&str)),
+    /// Receives each line of messages, build output and function logs.
+    pub on_line: fn(&str),
 }
 
 /// A running `cargo lambda watch`. It and the functions end when it is dropped.
@@ -82,7 +67,7 @@ pub struct Watch {
 
 impl Watch {
     /// Starts the process. Missing binaries are built on first use.
-    pub fn start(options: WatchOptions<'_>) -> Result<Self, WatchError> {
+    pub fn start(options: &WatchOptions<'_>) -> Result<Self, WatchError> {
         let template = template::read(&options.workspace.join("template.yaml"))?;
         let timeouts = template::timeouts(&template)?;
         let timeouts = timeouts.iter().map(|(function, it)| (function.as_str(), it.as_secs()));
@@ -99,51 +84,17 @@ impl Watch {
             .args(["--invoke-port", &address.port().to_string()])
             .arg("--env-file")
             .arg(options.environment)
+            .args(["--config", &instance::runner_setting(options.runner)])
+            .current_dir(options.workspace)
             .env(TIMEOUTS_VARIABLE, json!(timeouts.collect::<HashMap<_, _>>()).to_string())
             .stdin(Stdio::null())
             // The process group lets all child processes be ended together.
             .process_group(0)
             .kill_on_drop(true);
-        let is_release = env::var_os(RELEASE_VARIABLE).is_some();
-        if is_release {
-            command.arg("--release");
-        }
-        if options.reload {
-            command
-                .current_dir(options.workspace)
-                .args(["--config", &instance::runner_setting(options.runner)]);
-        } else {
-            // The program watches all folders in its working directory, again for each function that
-            // it starts. With 20,000 folders of test tools, this takes seconds.
-            let own = options.workspace.join("local");
-            let targets = options.runner.ancestors().nth(2).unwrap_or(options.workspace);
-            command
-                .args(["--ignore-changes", "--quiet"])
-                .env("CARGO", own.join("built/cargo"))
-                .env("WAYMARK_LOCAL_METADATA", options.environment.with_extension("metadata"))
-                .env("WAYMARK_LOCAL_RUNNER", options.runner)
-                .env(
-                    "WAYMARK_LOCAL_PROGRAMS",
-                    targets.join(if is_release { "release" } else { "debug" }),
-                )
-                .current_dir(own);
-        }
-        let on_line = match options.output {
-            Output::File(file) => {
-                let stderr = file.try_clone().map_err(WatchError::Unknown)?;
-                command.stdout(file).stderr(stderr);
-                None
-            }
-            Output::Lines(on_line) => {
-                command.stdout(Stdio::piped()).stderr(Stdio::piped());
-                Some(on_line)
-            }
-        };
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(WatchError::NotInstalled)?;
-        if let Some(on_line) = on_line {
-            child.stdout.take().map(|lines| tokio::spawn(read_lines(lines, on_line)));
-            child.stderr.take().map(|lines| tokio::spawn(read_lines(lines, on_line)));
-        }
+        child.stdout.take().map(|lines| tokio::spawn(read_lines(lines, options.on_line)));
+        child.stderr.take().map(|lines| tokio::spawn(read_lines(lines, options.on_line)));
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Ok(Self { child, group, url: format!("http://{address}") })
     }
@@ -151,11 +102,6 @@ impl Watch {
     /// Returns the address for invocations, without a trailing slash.
     pub fn url(&self) -> &str {
         &self.url
-    }
-
-    /// Returns the id of the process, the parent of all processes that it starts.
-    pub fn process_id(&self) -> Option<i32> {
-        self.group.map(Pid::as_raw_pid)
     }
 
     /// Waits until a function responds.

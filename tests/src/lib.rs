@@ -9,6 +9,7 @@ pub mod call;
 pub mod contract;
 pub mod errors;
 pub mod filling;
+mod functions;
 pub mod insights;
 pub mod latency;
 pub mod markers;

@@ -1,18 +1,16 @@
-//! The complete local stack over HTTP for one test: gateway, `cargo lambda watch`, function
-//! binaries and an engine in memory.
+//! The complete local stack over HTTP for one test: gateway, function binaries and an engine in
+//! memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
-use std::iter;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use local::engine::Engine;
 use local::gateway::{Gateway, GatewayOptions, Served};
-use local::watch::{Output, Watch, WatchOptions};
+use local::watch::Watch;
 use local::{demo, environment, template};
 use reqwest::header::{HeaderMap, HeaderValue, ORIGIN};
 use reqwest::{Method, RequestBuilder, Response};
@@ -24,6 +22,7 @@ use tempfile::TempDir;
 use crate::app::PROJECT;
 use crate::call::Reply;
 use crate::contract;
+use crate::functions::Functions;
 
 /// Maximum delay of a line in the log on a busy machine.
 const LOG_PATIENCE: Duration = Duration::from_secs(30);
@@ -46,7 +45,7 @@ pub struct Stack {
     pub http: reqwest::Client,
     served: Arc<Mutex<Vec<Served>>>,
     _gateway: Gateway,
-    watch: Watch,
+    functions: Functions,
     folder: TempDir,
 }
 
@@ -67,33 +66,19 @@ impl Stack {
             demo::ensure_project(&store, PROJECT, "Shop").await.expect("the project is created");
         let key = demo::create_key(&store, |record| record).await.expect("the key is created");
 
-        let environment_file = folder.path().join(environment::FILE);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let base_url = format!("http://{}", listener.local_addr().expect("it has an address"));
         let mut variables = environment::variables(&engine.endpoint());
         variables.extend(environment::outside(&base_url));
         variables.retain(|(name, _)| !missing.contains(name));
-        environment::write(&environment_file, &variables).expect("the file is written");
         let log = fs::File::create(folder.path().join("log")).expect("the log is created");
-        let mut watch = Watch::start(WatchOptions {
-            workspace: &crate::workspace(),
-            environment: &environment_file,
-            runner: &crate::function_binary("waymark-local"),
-            reload: false,
-            output: Output::File(log),
-        })
-        .expect("cargo lambda watch starts");
-        let limit = Duration::from_mins(2);
-        if let Err(error) = watch.wait_until_ready("create-feature-flag", limit).await {
-            let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-            panic!("{error}\n{log}");
-        }
+        let functions = Functions::start(variables, log).await;
         let served = Arc::new(Mutex::new(Vec::new()));
         let reported = Arc::clone(&served);
         let options = GatewayOptions {
             workspace: &crate::workspace(),
-            functions: watch.url().to_owned(),
-            patience: limit,
+            functions: functions.url.clone(),
+            patience: Duration::from_mins(2),
             report: Box::new(move |request| {
                 reported.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
             }),
@@ -109,7 +94,7 @@ impl Stack {
             http: client_of_a_page(),
             served,
             _gateway: gateway,
-            watch,
+            functions,
             folder,
         }
     }
@@ -120,7 +105,7 @@ impl Stack {
     }
 
     /// Returns a request like that of a page, without a key. The first request to a function also
-    /// builds and starts it.
+    /// starts it.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let url = format!("{}{path}", self.base_url);
         self.http.request(method, url).timeout(Duration::from_mins(2))
@@ -133,7 +118,7 @@ impl Stack {
 
     /// Runs a job once.
     pub async fn run_job(&self, function: &str) -> Response {
-        let url = format!("{}/2015-03-31/functions/{function}/invocations", self.watch.url());
+        let url = format!("{}/2015-03-31/functions/{function}/invocations", self.functions.url);
         self.http.post(url).body("{}").send().await.expect("the job responds")
     }
 
@@ -141,38 +126,17 @@ impl Stack {
     pub async fn run_schedules(&self) {
         let template = crate::workspace().join("template.yaml");
         let schedules = template::read_local_schedules(&template).expect("the template is valid");
-        Watch::run_schedules(self.watch.url(), &schedules, |_| ()).await;
+        Watch::run_schedules(&self.functions.url, &schedules, |_| ()).await;
     }
 
-    /// Returns the memory of each function in bytes: that of its largest process. A second process
-    /// can start at any time.
-    pub fn memory(&self) -> BTreeMap<String, u64> {
-        let mut memory = BTreeMap::new();
-        for (_, process) in self.processes() {
-            let largest: &mut u64 = memory.entry(process.program).or_default();
-            *largest = process.bytes.max(*largest);
-        }
-        memory
+    /// Returns the memory of each function in bytes: that of its largest process.
+    pub async fn memory(&self) -> BTreeMap<String, u64> {
+        self.functions.memory().await
     }
 
     /// Returns the ids of a function's processes.
-    pub fn processes_of(&self, function: &str) -> Vec<i32> {
-        let of_function = self.processes().filter(|(_, process)| process.program == function);
-        of_function.map(|(id, _)| id).collect()
-    }
-
-    /// Returns all descendants of `cargo lambda watch`, by id.
-    fn processes(&self) -> impl Iterator<Item = (i32, Process)> {
-        let root = self.watch.process_id().expect("the process runs");
-        let all = fs::read_dir("/proc").expect("this is Linux").flatten();
-        let all: HashMap<i32, Process> =
-            all.filter_map(|entry| read_process(&entry.path())).collect();
-        let parents: HashMap<i32, i32> = all.iter().map(|(id, it)| (*id, it.parent)).collect();
-        let is_below = move |(_, process): &(i32, Process)| {
-            let above = iter::successors(Some(process.parent), |id| parents.get(id).copied());
-            above.into_iter().any(|id| id == root)
-        };
-        all.into_iter().filter(is_below)
+    pub async fn processes_of(&self, function: &str) -> Vec<u32> {
+        self.functions.processes_of(function).await
     }
 
     /// Returns the requests that were completed so far.
@@ -194,32 +158,10 @@ impl Stack {
         }
     }
 
-    /// Returns the log of the functions and of `cargo lambda watch`.
+    /// Returns the log of the functions.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("the log can be read")
     }
-}
-
-/// A process in `/proc`.
-struct Process {
-    parent: i32,
-    program: String,
-    /// Resident memory in bytes.
-    bytes: u64,
-}
-
-/// Reads a process by its folder. Returns `None` if it has ended.
-fn read_process(folder: &Path) -> Option<(i32, Process)> {
-    let number = folder.file_name()?.to_str()?.parse().ok()?;
-    let stat = fs::read_to_string(folder.join("stat")).ok()?;
-    // State and parent follow the program's name, which is in parentheses.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let parent = rest.split(' ').nth(1)?.parse().ok()?;
-    let program = fs::read_link(folder.join("exe")).ok()?.file_name()?.to_str()?.to_owned();
-    let status = fs::read_to_string(folder.join("status")).ok()?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().ok()?;
-    Some((number, Process { parent, program, bytes: kilobytes * 1_024 }))
 }
 
 fn client_of_a_page() -> reqwest::Client {

@@ -13,3 +13,4 @@ mod privacy;
 mod recording_proxy;
 mod soak;
 mod unauthenticated;
+mod watch;

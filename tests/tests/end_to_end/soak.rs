@@ -207,9 +207,9 @@ async fn mixed_work_succeeds_without_memory_growth() {
         started.append(&mut work.of_all(Instant::now() + half, seed).await);
     }
     work.of_all(Instant::now() + WARM_UP, seed).await;
-    let before = stack.memory();
+    let before = stack.memory().await;
     let mut latencies = work.of_all(Instant::now() + half, !seed).await;
-    let after = stack.memory();
+    let after = stack.memory().await;
     print(&mut latencies);
     assert_eq!(latencies.len(), OPERATIONS, "an operation was not requested");
     assert!(before.len() >= OPERATIONS, "{before:?}");
