@@ -261,7 +261,7 @@ package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Build the funct
 	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE must be arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
 	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCHITECTURE))
 	$(CARGO_LAMBDA_BUILD) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS)))
-	@$(VENV)/bin/python packaging/zip_functions.py $(if $(filter 1,$(FAST)),--any-size) $(ARCHITECTURE) $(FUNCTION)
+	@$(VENV)/bin/python packaging/zip_functions.py $(ARCHITECTURE) $(FUNCTION)
 	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
 # A clean build of the last commit in another folder, with the same tools.

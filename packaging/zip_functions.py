@@ -1,6 +1,6 @@
 """Packs function binaries for Lambda and rejects binaries that Lambda cannot run.
 
-Usage: zip_functions.py [--any-size] ARCHITECTURE [FUNCTION...]; without names, all functions.
+Usage: zip_functions.py ARCHITECTURE [FUNCTION...]; without names, all functions.
 
 Each `target/lambda/FUNCTION/bootstrap` becomes `target/package/FUNCTION.zip`, ready for upload. Equal
 binaries give equal archives.
@@ -17,7 +17,6 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 ROOT = Path(__file__).resolve().parent.parent
 # The glibc version of Lambda's runtime provided.al2023.
 NEWEST_GLIBC = (2, 34)
-MAX_BYTES = 8_000_000
 MACHINES = {"arm64": "EM_AARCH64", "x86_64": "EM_X86_64"}
 
 
@@ -31,12 +30,9 @@ def glibc_versions(elf: ELFFile) -> set[tuple[int, ...]]:
     return {tuple(map(int, number.split("."))) for number in numbers}
 
 
-def faults(binary: Path, architecture: str, any_size: bool) -> list[str]:
-    """Returns the reasons why Lambda cannot run a binary, or starts it too slowly."""
+def faults(binary: Path, architecture: str) -> list[str]:
+    """Returns the reasons why Lambda cannot run a binary."""
     found = []
-    size = binary.stat().st_size
-    if size > MAX_BYTES and not any_size:
-        found.append(f"{size:,} bytes, more than the maximum of {MAX_BYTES:,}")
     with binary.open("rb") as file:
         elf = ELFFile(file)
         if elf["e_machine"] != MACHINES[architecture]:
@@ -61,11 +57,9 @@ def pack(function: str, binary: Path) -> Path:
 
 
 def main() -> int:
-    arguments = sys.argv[1:]
-    any_size = arguments[:1] == ["--any-size"]
-    architecture, *named = arguments[any_size:] or [""]
+    architecture, *named = sys.argv[1:] or [""]
     if architecture not in MACHINES:
-        print(f"usage: zip_functions.py [--any-size] {' | '.join(MACHINES)} [FUNCTION...]", file=sys.stderr)
+        print(f"usage: zip_functions.py {' | '.join(MACHINES)} [FUNCTION...]", file=sys.stderr)
         return 2
     functions = sorted(path.name for path in (ROOT / "functions").iterdir())
     unknown = sorted(set(named) - set(functions))
@@ -85,7 +79,7 @@ def main() -> int:
         digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
         sizes = (binary.stat().st_size, archive.stat().st_size)
         print(f"{function:34}{sizes[0]:>12,}{sizes[1]:>12,}  {digest}")
-        for fault in faults(binary, architecture, any_size):
+        for fault in faults(binary, architecture):
             print(f"error: {function}: {fault}", file=sys.stderr)
             failed = True
     return 1 if failed else 0
