@@ -87,11 +87,14 @@ pub(crate) async fn warm(programs: &Programs, requests: usize, report: &mut Repo
     report.add(Program::CreateFeatureFlag, "cold start, round trips", of_cold, "", None);
     let updates = (0..COUNTED).map(|number| update_preferences(stack, number)).collect();
     let updated = calls_of(Program::UpdateEmailPreferences, 200, updates).await?;
-    for (program, calls) in
-        [(Program::CreateFeatureFlag, &created), (Program::UpdateEmailPreferences, &updated)]
-    {
+    // Preferences are written in a transaction, which a late retry cannot repeat, and then read:
+    // transactions return no items.
+    for (program, calls, allowed) in [
+        (Program::CreateFeatureFlag, &created, 1.0),
+        (Program::UpdateEmailPreferences, &updated, 2.0),
+    ] {
         let most = most_of_warm(calls, trips);
-        report.add(program, "warm request, round trips, most", most, "", at_most(1.0));
+        report.add(program, "warm request, round trips, most", most, "", at_most(allowed));
     }
     let of_largest = vec![typical(project, 2 * COUNTED), largest(project, 2 * COUNTED + 1)];
     let of_largest = calls_of(Program::CreateFeatureFlag, 201, of_largest).await?;

@@ -40,11 +40,12 @@ const START: u64 = 1_795_219_200_000;
 const JOB_TIME: Duration = Duration::from_mins(1);
 
 /// Loads of a project: events per day, their duration, and the target of their write units after
-/// the delivery: queue, packing, compaction, and deletion of replaced runs.
+/// the delivery: queue, packing with `lastSeen` of each error, compaction, and deletion of replaced
+/// runs.
 const LOADS: [(u64, Duration, f64); 4] = [
-    (24, Duration::from_hours(24 * 8), 1.0),
+    (24, Duration::from_hours(24 * 8), 1.1),
     (300, Duration::from_hours(24 * 6), 0.15),
-    (1_000, Duration::from_hours(24 * 5), 0.12),
+    (1_000, Duration::from_hours(24 * 5), 0.15),
     (100_000, DAY, 0.05),
 ];
 /// A load that takes minutes to store. It lasts an hour instead of days.

@@ -96,7 +96,8 @@ pub(crate) async fn timeseries(
     };
     let mut questions = [
         measured("30 days of 10 projects", Vec::new(), [under(24.0), under(0.07), at_most(300.0)]),
-        measured("filtered", filters, [under(72.0), under(0.58), at_most(800.0)]),
+        // PostgreSQL has an index for these filters. Its share varies between machines: 0.58 to 0.74.
+        measured("filtered", filters, [under(72.0), under(0.8), at_most(800.0)]),
     ];
 
     progress(&format!("timeseries: {} queries of each kind", TURNS * QUERIES_OF_A_TURN));
