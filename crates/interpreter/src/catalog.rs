@@ -4,11 +4,11 @@
 
 mod postings;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
 
-use crate::fold::{self, Key, Piece, PieceKind, Stems};
+use crate::fold::{self, CamelCase, Inflections, Key, KeyState, Piece, PieceKind, Vocabulary};
 use crate::lexicon::{Affix, Lexicon, Role};
 use crate::model::{Category, Filter, Kind, Request};
 use crate::word::Word;
@@ -40,10 +40,10 @@ pub(crate) struct Form {
 struct Part<'p> {
     posting: Posting,
     atoms: &'p [Piece],
-    /// Keys of the atoms, of their stems, and of all atoms except the last.
+    /// Keys of the atoms, of their stems, and with the last atom as a singular.
     key: Key,
     stem_key: Key,
-    lead_key: Key,
+    singular_key: Option<Key>,
     /// The atoms, with numbers in plain digits: `3` for `III`.
     said: &'p [&'p str],
     whole: bool,
@@ -70,7 +70,7 @@ const MOST_ATOMS_IN_PARTS: usize = 8;
 /// names.
 const MOST_ATOMS: usize = 12;
 const MOST_CHARACTERS: usize = 160;
-const LONGEST_PART: usize = 4;
+const LONGEST_PART: usize = 3;
 
 /// Returns the key of a name whose version is stored without its dots, which speakers can omit
 /// (`seven two one` for 7.2.1). Written digits keep their dots.
@@ -83,7 +83,7 @@ pub(crate) struct Catalog<'a> {
     pub(crate) request: &'a Request,
     pub(crate) forms: Vec<Form>,
     postings: Postings,
-    stems: Stems,
+    vocabulary: Vocabulary,
     spellings: OnceCell<Vec<String>>,
     lexicon: &'static Lexicon,
 }
@@ -100,15 +100,19 @@ impl<'a> Catalog<'a> {
             request,
             forms: Vec::new(),
             postings: Postings::default(),
-            stems: Stems::default(),
+            vocabulary: Vocabulary::default(),
             spellings: OnceCell::new(),
             lexicon,
         };
-        let families = families(request);
-        for (index, category) in request.categories.iter().enumerate() {
+        let names_of = |it: &Category| it.values.iter().map(|value| name(value)).collect();
+        let names: Vec<Vec<Vec<Piece>>> = request.categories.iter().map(names_of).collect();
+        let families = families(request, &names);
+        for ((index, category), names) in request.categories.iter().enumerate().zip(names) {
             catalog.add_labels(index, category, &families);
             if matches!(category.kind, Kind::Text | Kind::Array) {
-                catalog.add_values(index, category);
+                for ((at, value), name) in category.values.iter().enumerate().zip(names) {
+                    catalog.add_form(Owner::Value { category: index, index: at }, value, name);
+                }
             }
         }
         catalog.postings.sort();
@@ -195,14 +199,6 @@ impl<'a> Catalog<'a> {
         self.lookup(key).next().is_some()
     }
 
-    fn add_values(&mut self, category: usize, facts: &Category) {
-        for (index, value) in facts.values.iter().enumerate() {
-            let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
-            let atoms = fold::first_atoms(value.get(..end).unwrap_or(value), 2 * MOST_ATOMS);
-            self.add_form(Owner::Value { category, index }, value, atoms);
-        }
-    }
-
     fn add_labels(&mut self, category: usize, facts: &Category, families: &HashSet<String>) {
         let owner = Owner::Label { category, positive: true };
         let (label, id) = (fold::atoms(facts.plain_label()), fold::atoms(&facts.id));
@@ -267,8 +263,8 @@ impl<'a> Catalog<'a> {
         if required == 0 {
             required = (1 << atoms.len()) - 1;
         }
-        let stems: Vec<Option<Rc<str>>> =
-            atoms.iter().map(|atom| self.stems.of(&atom.folded)).collect();
+        let inflections: Vec<Inflections> =
+            atoms.iter().map(|atom| self.vocabulary.inflections(&atom.folded)).collect();
         let said: Vec<&str> = atoms.iter().map(|atom| in_digits(atom, text, lexicon)).collect();
         let dotted = atoms.iter().any(|atom| atom.folded.contains('.'));
         let is_joint = |at: usize| {
@@ -278,11 +274,10 @@ impl<'a> Catalog<'a> {
         for start in 0..atoms.len() {
             let (mut key, mut stem_key) = (Key::of([]), Key::of([]));
             let longest = if start == 0 { atoms.len() } else { parts };
-            let rest = atoms.iter().zip(&stems).skip(start);
-            for (len, (atom, stem)) in (1..=longest).zip(rest) {
+            for (len, inflected) in (1..=longest).zip(inflections.iter().skip(start)) {
                 let lead_key = key;
-                key = key.then(&atom.folded);
-                stem_key = stem_key.then(stem.as_deref().unwrap_or(&atom.folded));
+                key = key.then_all(inflected.word);
+                stem_key = stem_key.then_all(inflected.stem);
                 let whole = len == atoms.len();
                 let part = atoms.get(start..start + len).unwrap_or_default();
                 if !whole && (len > parts || !is_part(part)) {
@@ -298,7 +293,7 @@ impl<'a> Catalog<'a> {
                     atoms: part,
                     key,
                     stem_key,
-                    lead_key,
+                    singular_key: inflected.singular.map(|base| lead_key.then_all(base)),
                     said: said.get(start..start + len).unwrap_or_default(),
                     whole,
                     synonyms: synonyms
@@ -347,7 +342,7 @@ impl<'a> Catalog<'a> {
 
     fn add_part(&mut self, part: &Part<'_>, text: &str) {
         let lexicon = self.lexicon;
-        let &Part { atoms, key, stem_key, said, whole, .. } = part;
+        let &Part { atoms, key, stem_key, singular_key, said, whole, .. } = part;
         let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
         add(key, MatchKind::Exact);
         if stem_key != key {
@@ -363,8 +358,6 @@ impl<'a> Catalog<'a> {
                 add(Key::of([plural.as_str()]), MatchKind::Stem);
             }
         }
-        let singular = atoms.last().and_then(|last| fold::singular(&last.folded));
-        let singular_key = singular.map(|base| part.lead_key.then(&base));
         if let ([single], Some(base_key)) = (atoms, singular_key)
             && single.kind == PieceKind::Word
         {
@@ -408,30 +401,37 @@ impl<'a> Catalog<'a> {
     pub(crate) fn spellings(&self) -> &[String] {
         self.spellings.get_or_init(|| {
             let mut words: Vec<String> = Vec::new();
+            let mut seen = HashSet::<Key, KeyState>::default();
+            let mut add = |word: Cow<'_, str>| {
+                if seen.insert(Key::of([word.as_ref()])) {
+                    words.push(word.into_owned());
+                }
+            };
             for form in &self.forms {
-                let atoms = form.atoms.iter().map(|atom| atom.folded.as_str());
-                let joined: String = atoms.collect();
-                let long = form.atoms.iter().filter(|atom| {
-                    atom.kind == PieceKind::Word && atom.folded.chars().count() >= 4
-                });
-                words.extend(long.map(|atom| atom.folded.clone()));
-                if form.atoms.len() > 1 && joined.len() <= 32 {
-                    words.push(joined);
+                for atom in &form.atoms {
+                    if atom.kind == PieceKind::Word && atom.folded.chars().count() >= 4 {
+                        add(Cow::Borrowed(&atom.folded));
+                    }
+                }
+                if form.atoms.len() > 1
+                    && form.atoms.iter().map(|atom| atom.folded.len()).sum::<usize>() <= 32
+                {
+                    add(form.atoms.iter().map(|atom| atom.folded.as_str()).collect());
                 }
                 if let Owner::Label { category, positive: true } = form.owner
                     && matches!(self.kind(category), Kind::Text | Kind::Array)
                 {
-                    words.extend(form.atoms.iter().flat_map(|atom| self.absences(atom)));
+                    let absences = form.atoms.iter().flat_map(|atom| self.absences(atom));
+                    absences.for_each(|word| add(word.into()));
                 }
             }
             for (key, posting) in self.postings.all() {
                 if posting.likeness == MatchKind::Concept {
-                    words.extend(self.names(key, posting));
+                    self.names(key, posting).for_each(|name| add(name.into()));
                 }
             }
-            words.extend(self.lexicon.phrase_words.iter().map(|&word| word.to_owned()));
+            self.lexicon.phrase_words.iter().for_each(|&word| add(word.into()));
             words.sort_unstable();
-            words.dedup();
             words
         })
     }
@@ -461,24 +461,31 @@ impl<'a> Catalog<'a> {
 
 /// Returns the ids with which several, but not all, values of a category begin: `lab` for lab-a,
 /// lab-b and field. Such an id names those values; the label names the category.
-fn families(request: &Request) -> HashSet<String> {
+fn families(request: &Request, names: &[Vec<Vec<Piece>>]) -> HashSet<String> {
     let ids: HashSet<String> = request.categories.iter().map(|it| fold::fold(&it.id)).collect();
     let mut families = HashSet::new();
-    for category in &request.categories {
+    for names in names {
         let mut begun: HashMap<&String, usize> = HashMap::new();
-        for value in &category.values {
-            let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
-            let atoms = fold::first_atoms(value.get(..end).unwrap_or(value), 3);
-            if let [first, _, ..] = &atoms[..]
+        for name in names {
+            if let [first, _, ..] = &name[..]
                 && let Some(id) = ids.get(&first.folded)
             {
                 *begun.entry(id).or_default() += 1;
             }
         }
-        let shared = begun.into_iter().filter(|it| (2..category.values.len()).contains(&it.1));
+        let shared = begun.into_iter().filter(|it| (2..names.len()).contains(&it.1));
         families.extend(shared.map(|it| it.0.clone()));
     }
     families
+}
+
+/// Returns the first words and numbers of a value.
+fn name(value: &str) -> Vec<Piece> {
+    let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
+    let pieces = fold::pieces(value.get(..end).unwrap_or(value), CamelCase::Split);
+    let mut atoms = Vec::with_capacity(MOST_ATOMS_IN_PARTS);
+    atoms.extend(pieces.take(2 * MOST_ATOMS).filter(Piece::is_atom).take(MOST_ATOMS));
+    atoms
 }
 
 /// `true` if a part of a name is worth an entry. A single letter that is joined to others is not.

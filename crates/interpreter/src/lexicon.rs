@@ -3,11 +3,10 @@
 
 use std::array;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
 use crate::cue::{Class, CueSet, classes};
-use crate::fold::{self, Key, KeyHasher};
+use crate::fold::{self, ByKey, Key, KeyState};
 use crate::number::NumberWord;
 use crate::word::Word;
 
@@ -52,8 +51,7 @@ classes! {
     Past = "past", "Ends a regular participle.";
 }
 
-type ByKey<T> = HashMap<Key, T, BuildHasherDefault<KeyHasher>>;
-type ByWord<T> = HashMap<&'static str, T>;
+type ByWord<T> = HashMap<&'static str, T, KeyState>;
 
 /// All knowledge that does not depend on a request.
 #[derive(Default)]
@@ -67,7 +65,7 @@ pub(crate) struct Lexicon {
     pub(crate) phrase_words: Vec<&'static str>,
     /// Words with a slash, the longest first.
     pub(crate) slashed: Vec<&'static str>,
-    cue_words: HashSet<&'static str>,
+    cue_words: HashSet<&'static str, KeyState>,
     classes: ByWord<Vec<Word>>,
     units: ByWord<Unit>,
     dimensions: ByWord<Vec<&'static str>>,

@@ -130,12 +130,12 @@ fn bound(length: usize) -> usize {
     }
 }
 
-/// Returns the difference between two words.
+/// Returns the difference between two words, or `None` if it is more than `most`.
 ///
 /// Each edit costs 2. A replaced letter costs 1 more: typing errors seldom replace letters, but
 /// different words often do. A different last letter costs 2 more, since it inflects, unless it was
 /// only moved or left off.
-fn cost(word: &str, other: &str) -> usize {
+fn cost(word: &str, other: &str, most: usize) -> Option<usize> {
     let mut surplus = [0_i8; 256];
     for (bytes, step) in [(word.bytes(), 1), (other.bytes(), -1)] {
         for byte in bytes {
@@ -145,11 +145,16 @@ fn cost(word: &str, other: &str) -> usize {
         }
     }
     let own: usize = surplus.iter().map(|count| usize::from(count.unsigned_abs())).sum();
-    let replaced = own.saturating_sub(word.len().abs_diff(other.len())) / 2;
+    let longer = word.len().abs_diff(other.len());
+    let replaced = own.saturating_sub(longer) / 2;
     let inflects = word.bytes().next_back() != other.bytes().next_back()
         && own > 0
         && !other.starts_with(word);
-    2 * strsim::osa_distance(word, other) + replaced + 2 * usize::from(inflects)
+    let extra = replaced + 2 * usize::from(inflects);
+    let edits = if word.is_ascii() && other.is_ascii() { longer + replaced } else { 0 };
+    let cost = |edits: usize| Some(2 * edits + extra).filter(|&cost| cost <= most);
+    // The letters alone rule out most words.
+    cost(edits).and_then(|_| cost(strsim::osa_distance(word, other)))
 }
 
 /// Returns the words with the least cost, or the word that `word` abbreviates.
@@ -173,14 +178,12 @@ fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Vec<
             continue;
         }
         *budget -= 1;
-        let cost = cost(word, candidate);
+        let Some(cost) = cost(word, candidate, least) else { continue };
         if cost < least {
             best.clear();
             least = cost;
         }
-        if cost == least {
-            best.push(candidate);
-        }
+        best.push(candidate);
     }
     if best.is_empty() {
         best.extend(short_for(word, candidates));

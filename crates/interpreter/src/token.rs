@@ -172,7 +172,7 @@ fn closing(open: char) -> Option<&'static str> {
 fn push_plain(query: &str, range: Range<usize>, lexicon: &Lexicon, tokens: &mut Vec<Token>) {
     let text = query.get(range.clone()).unwrap_or_default();
     let offset = range.start;
-    let pieces = fold::pieces(text, CamelCase::Keep, usize::MAX);
+    let pieces: Vec<Piece> = fold::pieces(text, CamelCase::Keep).collect();
     let mut at = 0;
     while let Some(piece) = pieces.get(at) {
         let start = offset + piece.span.start;
