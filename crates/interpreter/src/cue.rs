@@ -16,8 +16,6 @@ macro_rules! classes {
     };
 }
 
-pub(crate) use classes;
-
 classes! {
     /// The effect of a cue phrase.
     Class:
@@ -113,27 +111,46 @@ impl Class {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CueSet(u128);
 
+/// The set of some classes: `cues![And, Or]`.
+macro_rules! cues {
+    ($($class:ident),*) => {
+        const { $crate::cue::CueSet::of(&[$($crate::cue::Class::$class),*]) }
+    };
+}
+
 impl CueSet {
+    pub(crate) const fn of(mut classes: &[Class]) -> Self {
+        let mut set = 0;
+        while let [class, rest @ ..] = classes {
+            set |= class.bit();
+            classes = rest;
+        }
+        Self(set)
+    }
+
+    /// Returns the classes that both sets have.
+    pub(crate) fn common(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     pub(crate) fn insert(&mut self, class: Class) {
         self.0 |= class.bit();
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.0 |= other.0;
     }
 
     pub(crate) fn has(self, class: Class) -> bool {
         self.0 & class.bit() != 0
     }
 
-    pub(crate) fn has_any(self, classes: &[Class]) -> bool {
-        classes.iter().any(|class| self.has(*class))
+    pub(crate) fn has_any(self, classes: Self) -> bool {
+        self.common(classes).0 != 0
     }
 
     /// `true` if the phrase has no effect, or only continues a negation.
     pub(crate) fn is_idle(self) -> bool {
-        self.0
-            & !(Class::Polite.bit()
-                | Class::Carrier.bit()
-                | Class::Generic.bit()
-                | Class::Approved.bit()
-                | Class::SplitRemove.bit())
-            == 0
+        self.common(cues![Polite, Carrier, Generic, Approved, SplitRemove]) == self
     }
 }

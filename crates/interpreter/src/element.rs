@@ -46,7 +46,7 @@ impl Element {
         self.cue.has(class)
     }
 
-    pub(crate) fn is_any(&self, classes: &[Class]) -> bool {
+    pub(crate) fn is_any(&self, classes: CueSet) -> bool {
         self.cue.has_any(classes)
     }
 
@@ -66,7 +66,7 @@ impl Element {
 }
 
 /// Comparators that follow their number: "and over", "or less".
-const SUFFIXES: [Class; 2] = [Class::AfterGte, Class::AfterLte];
+const SUFFIXES: CueSet = cues![AfterGte, AfterLte];
 
 /// Returns the best sequence of elements. If a category contains ages, a time span is a number and
 /// not a time expression.
@@ -129,7 +129,7 @@ pub(crate) fn elements(
         }
         // "chrome and over 10 users": "over" compares the next number.
         let joins = tokens.lexicon.phrase(cue_key([words.word(start)]));
-        let joins = joins.is_some_and(|cue| cue.has_any(&[Class::And, Class::Or]));
+        let joins = joins.is_some_and(|cue| cue.has_any(cues![And, Or]));
         let mut key = cue_key([]);
         let longest = tokens.iter().enumerate().skip(start).take(tokens.lexicon.longest_phrase);
         for (last, token) in longest {
@@ -141,7 +141,7 @@ pub(crate) fn elements(
             // "not under dual control" compares nothing.
             let compares = |cue: CueSet| {
                 span.len() == 1
-                    || !cue.has_any(&[Class::Gt, Class::Gte, Class::Lt, Class::Lte])
+                    || !cue.has_any(cues![Gt, Gte, Lt, Lte])
                     || !tokens
                         .lexicon
                         .phrase(cue_key([words.word(start)]))
@@ -151,7 +151,7 @@ pub(crate) fn elements(
             if let Some(cue) = tokens.lexicon.phrase(key)
                 && compares(cue)
                 && is_cue_phrase(tokens, &span)
-                && !(joins && cue.has_any(&SUFFIXES) && begins_number.contains(&span.end))
+                && !(joins && cue.has_any(SUFFIXES) && begins_number.contains(&span.end))
             {
                 let idle = cue.is_idle() && span.len() == 1;
                 let worth = score(if idle { weights::IDLE_CUE } else { weights::CUE }, span.len());

@@ -5,7 +5,7 @@ use std::array;
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use crate::cue::{Class, CueSet, classes};
+use crate::cue::{Class, CueSet};
 use crate::fold::{self, ByKey, Key, KeyState};
 use crate::number::NumberWord;
 use crate::word::Word;

@@ -134,7 +134,7 @@ impl Conjunction {
     }
 
     fn is_list(self) -> bool {
-        self.by.has_any(&[Class::And, Class::Or, Class::Comma])
+        self.by.has_any(cues![And, Or, Comma])
     }
 }
 

@@ -1,7 +1,5 @@
 //! The classes of single words, as named in `data/en/words.txt`.
 
-use crate::cue::classes;
-
 classes! {
     /// The class of a word, whatever its context.
     Word:

@@ -48,14 +48,13 @@ impl ParseContext<'_> {
         while self.is(end, Class::FilterNoun) {
             end = self.next(end);
         }
-        let alone =
-            self.is_boundary(end) || self.is_any(end, &[Class::And, Class::Add, Class::Switch]);
+        let alone = self.is_boundary(end) || self.is_any(end, cues![And, Add, Switch]);
         (self.is(at, Class::ResetVerb) && alone).then_some(at + 1)
     }
 
     /// `true` if the preceding word negates an edit: "don't remove chrome", "no reset".
     pub(crate) fn is_forbidden(&self, at: usize) -> bool {
-        self.follows_any(at, &[Class::Not, Class::No, Class::Inability])
+        self.follows_any(at, cues![Not, No, Inability])
     }
 
     /// `true` if a word corrects instead of negating: "no, firefox", "no wait".
@@ -64,7 +63,7 @@ impl ParseContext<'_> {
             && self.element(at).is_some_and(|element| element.tokens.len() == 1)
             && self.says(at, Word::Interjection);
         self.is(at, Class::Interjection)
-            || bare && self.is_any(at + 1, &[Class::Comma, Class::Correction, Class::Switch])
+            || bare && self.is_any(at + 1, cues![Comma, Correction, Switch])
     }
 
     /// Returns the values that "replace nina with leo" removes.

@@ -1,6 +1,6 @@
 //! The category of a number.
 
-use super::{Class, JOINS, Kind, Operator, ParseContext, Quantity, Word};
+use super::{Class, CueSet, JOINS, Kind, Operator, ParseContext, Quantity, Word};
 
 /// A category, and the label that determined it.
 pub(crate) type Owner = (usize, Option<usize>);
@@ -92,7 +92,7 @@ impl ParseContext<'_> {
     fn label_beside(&self, quantity: &Quantity) -> Option<Owner> {
         let mut before = quantity.start.checked_sub(1);
         while let Some(at) = before {
-            let copula = self.is_any(at, &[Class::Is, Class::Not]) && !self.is_boundary(at);
+            let copula = self.is_any(at, cues![Is, Not]) && !self.is_boundary(at);
             let link = self.is(at, Class::BeforeNumber);
             let unit = self.is_word(at) && self.lexicon.unit(self.word(at)).is_some();
             if !(copula || link || unit || self.is_idle(at)) {
@@ -125,7 +125,7 @@ impl ParseContext<'_> {
     /// Returns the category of the label after a list of numbers: "3 or 4 stops".
     fn label_of_list(&self, quantity: &Quantity) -> Option<usize> {
         let mut end = quantity.end;
-        while self.is_any(end, &JOINS) && self.free_number(end + 1).is_some() {
+        while self.is_any(end, JOINS) && self.free_number(end + 1).is_some() {
             end += 2;
         }
         let exact = quantity.operator.is_none_or(|operator| operator == Operator::Is);
@@ -172,8 +172,8 @@ impl ParseContext<'_> {
 
     /// `true` if the number edits a filter: "make it 500", "500 instead".
     fn is_number_edit(&self, quantity: &Quantity) -> bool {
-        const EDITS: [Class; 3] = [Class::Switch, Class::Raise, Class::Correction];
-        (0..quantity.at).any(|at| self.is_any(at, &EDITS))
+        const EDITS: CueSet = cues![Switch, Raise, Correction];
+        (0..quantity.at).any(|at| self.is_any(at, EDITS))
             || self.is(self.next(quantity.at), Class::Instead)
     }
 

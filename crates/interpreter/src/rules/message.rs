@@ -28,7 +28,7 @@ pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     }
     let texts = context.texts(start);
     let end = texts.last()?.0.end;
-    let exact = !mentions && context.follows_any(at, &[Class::Eq]);
+    let exact = !mentions && context.follows_any(at, cues![Eq]);
     let denied = mentions && context.is(at, Class::NotContains);
     let operator = context.text_operator(category, exact, denied);
     Some(Reading::new(at..end, Effect::state_texts(category, operator, texts)))
