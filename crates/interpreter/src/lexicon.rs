@@ -42,13 +42,8 @@ pub(crate) struct Comparative {
 }
 
 classes! {
-    /// The effect of an affix, as named in `data/en/affixes.txt`.
-    Affix:
-    Absence = "absence", "Says that something is absent.";
-    Gerund = "gerund", "Ends a gerund.";
-    Opposite = "opposite", "Turns a word into its opposite.";
-    Participle = "participle", "Ends the predicate of a boolean label.";
-    Past = "past", "Ends a regular participle.";
+    /// The effect of an affix.
+    Affix: Absence, Gerund, Opposite, Participle, Past,
 }
 
 type ByWord<T> = HashMap<&'static str, T, KeyState>;
