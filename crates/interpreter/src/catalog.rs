@@ -2,8 +2,6 @@
 //!
 //! A lookup replaces comparing each word of the query with every name.
 
-mod postings;
-
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -13,10 +11,6 @@ use crate::lexicon::{Affix, Lexicon, Role};
 use crate::model::{Category, Filter, Kind, Request};
 use crate::word::Word;
 
-pub(crate) use postings::{MatchKind, Posting};
-
-use postings::Postings;
-
 /// The value or category that a form names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -24,6 +18,38 @@ pub(crate) enum Owner {
     Value { category: usize, index: usize },
     /// A category. `positive` is `false` if the form is the opposite of a boolean label.
     Label { category: usize, positive: bool },
+}
+
+/// The way in which a stored key matches a part of a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MatchKind {
+    /// The same folded text.
+    Exact,
+    /// The same stem.
+    Stem,
+    /// A word with the same meaning.
+    Concept,
+    /// The initials.
+    Initials,
+    /// The first numbers of a version.
+    VersionPrefix,
+}
+
+/// A part of a form: its atoms `start..start + len`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posting {
+    pub(crate) form: u32,
+    pub(crate) start: u8,
+    pub(crate) len: u8,
+    pub(crate) likeness: MatchKind,
+    /// `true` if the part covers all required atoms of the form.
+    pub(crate) whole: bool,
+}
+
+impl Posting {
+    pub(crate) fn cover(self) -> u64 {
+        ((1_u64 << self.len) - 1) << self.start
+    }
 }
 
 /// One name of a value or a category.
@@ -82,7 +108,8 @@ pub(crate) fn without_dots(key: Key) -> Key {
 pub(crate) struct Catalog<'a> {
     pub(crate) request: &'a Request,
     pub(crate) forms: Vec<Form>,
-    postings: Postings,
+    /// The parts of all names by the keys of their texts, whole forms first.
+    postings: Vec<(Key, Posting)>,
     vocabulary: Vocabulary,
     spellings: OnceCell<Vec<String>>,
     lexicon: &'static Lexicon,
@@ -99,7 +126,7 @@ impl<'a> Catalog<'a> {
         let mut catalog = Self {
             request,
             forms: Vec::new(),
-            postings: Postings::default(),
+            postings: Vec::new(),
             vocabulary: Vocabulary::default(),
             spellings: OnceCell::new(),
             lexicon,
@@ -115,7 +142,7 @@ impl<'a> Catalog<'a> {
                 }
             }
         }
-        catalog.postings.sort();
+        catalog.postings.sort_by_key(|&(key, posting)| (key, !posting.whole));
         catalog
     }
 
@@ -138,10 +165,9 @@ impl<'a> Catalog<'a> {
     }
 
     /// Returns the number of different values. A value in two categories counts once.
-    pub(crate) fn distinct(&self, values: &[(usize, usize)]) -> usize {
-        let spellings = values.iter().map(|&(category, index)| self.value(category, index));
-        let names = spellings.collect::<HashSet<_>>().into_iter().map(fold::fold);
-        names.collect::<HashSet<_>>().len()
+    pub(crate) fn distinct(&self, values: impl IntoIterator<Item = (usize, usize)>) -> usize {
+        let values = values.into_iter().map(|(category, index)| self.value(category, index));
+        values.map(fold::fold).collect::<HashSet<_>>().len()
     }
 
     /// Returns the category with the age of the searched item: `Age (days)`, `Days since release`.
@@ -191,7 +217,9 @@ impl<'a> Catalog<'a> {
 
     /// Returns the parts stored under a key, whole forms first.
     pub(crate) fn lookup(&self, key: Key) -> impl Iterator<Item = Posting> {
-        self.postings.of(key)
+        let start = self.postings.partition_point(|found| found.0 < key);
+        let rest = self.postings.get(start..).unwrap_or_default();
+        rest.iter().take_while(move |found| found.0 == key).map(|&(_, posting)| posting)
     }
 
     /// `true` if a part is stored under a key.
@@ -249,13 +277,11 @@ impl<'a> Catalog<'a> {
             Owner::Value { .. } => true,
         };
         let parts = if atoms.len() <= MOST_ATOMS_IN_PARTS { LONGEST_PART } else { 1 };
-        let is_glued = |atom: &Piece| atom.kind == PieceKind::Number && atom.joint;
         let mut required = 0;
         for (index, atom) in atoms.iter().enumerate() {
             let word = atom.folded.as_str();
             let idle = lexicon.is(word, Word::IdleAtom)
-                || is_label && lexicon.is(word, Word::IdleLabelAtom)
-                || word == "v" && atoms.len() > 2 && atoms.get(index + 1).is_some_and(is_glued);
+                || is_label && lexicon.is(word, Word::IdleLabelAtom);
             if !idle {
                 required |= 1 << index;
             }
@@ -280,7 +306,7 @@ impl<'a> Catalog<'a> {
                 stem_key = stem_key.then_all(inflected.stem);
                 let whole = len == atoms.len();
                 let part = atoms.get(start..start + len).unwrap_or_default();
-                if !whole && (len > parts || !is_part(part)) {
+                if !whole && len > parts {
                     continue;
                 }
                 let (Ok(first), Ok(count)) = (u8::try_from(start), u8::try_from(len)) else {
@@ -335,7 +361,7 @@ impl<'a> Catalog<'a> {
             if !taken && lexicon.unit(&initials).is_none() {
                 let likeness = MatchKind::Initials;
                 let posting = Posting { form, start: 0, len, likeness, whole: true };
-                self.postings.push(Key::of([initials.as_str()]), posting);
+                self.postings.push((Key::of([initials.as_str()]), posting));
             }
         }
     }
@@ -343,7 +369,7 @@ impl<'a> Catalog<'a> {
     fn add_part(&mut self, part: &Part<'_>, text: &str) {
         let lexicon = self.lexicon;
         let &Part { atoms, key, stem_key, singular_key, said, whole, .. } = part;
-        let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
+        let mut add = |key, likeness| self.postings.push((key, part.posting(likeness)));
         add(key, MatchKind::Exact);
         if stem_key != key {
             add(stem_key, MatchKind::Stem);
@@ -357,11 +383,6 @@ impl<'a> Catalog<'a> {
             if !lexicon.is(&plural, Word::Function) && !lexicon.is(&plural, Word::Common) {
                 add(Key::of([plural.as_str()]), MatchKind::Stem);
             }
-        }
-        if let ([single], Some(base_key)) = (atoms, singular_key)
-            && single.kind == PieceKind::Word
-        {
-            add(base_key, MatchKind::Stem);
         }
         if part.is_short() && said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
             add(Key::of(said.iter().copied()), MatchKind::Stem);
@@ -380,7 +401,7 @@ impl<'a> Catalog<'a> {
 
     /// Indexes the versions in a part without their dots and by their first numbers.
     fn add_version(&mut self, part: &Part<'_>) {
-        let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
+        let mut add = |key, likeness| self.postings.push((key, part.posting(likeness)));
         if part.is_short() && part.atoms.iter().any(|atom| atom.folded.contains('.')) {
             let parts = part.atoms.iter().flat_map(|atom| atom.folded.split('.'));
             add(without_dots(Key::of(parts)), MatchKind::Exact);
@@ -425,7 +446,7 @@ impl<'a> Catalog<'a> {
                     absences.for_each(|word| add(word.into()));
                 }
             }
-            for (key, posting) in self.postings.all() {
+            for &(key, posting) in &self.postings {
                 if posting.likeness == MatchKind::Concept {
                     self.names(key, posting).for_each(|name| add(name.into()));
                 }
@@ -488,12 +509,6 @@ fn name(value: &str) -> Vec<Piece> {
     atoms
 }
 
-/// `true` if a part of a name is worth an entry. A single letter that is joined to others is not.
-fn is_part(part: &[Piece]) -> bool {
-    let [single] = part else { return true };
-    single.kind == PieceKind::Number || single.folded.chars().nth(1).is_some() || !single.joint
-}
-
 /// Returns a number in a name as plain digits: 3 for the `III` of Phase III, 1 for the `01` of Site
 /// 01.
 fn in_digits<'p>(atom: &'p Piece, text: &str, lexicon: &Lexicon) -> &'p str {
@@ -522,4 +537,26 @@ fn is_concept_part(part: &[Piece], text: &str) -> bool {
     let capital = raw.chars().all(char::is_uppercase);
     let cut = !text.contains(char::is_whitespace) && !single.joint;
     letters == 2 && single.kind == PieceKind::Word && (capital || cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_under_a_key_start_with_whole_forms() {
+        let values = ["red wine", "red", "dark red", "Red"].map(str::to_owned).into();
+        let (id, label) = ("color".to_owned(), "Color".to_owned());
+        let categories = vec![Category { id, label, values, kind: Kind::Text }];
+        let request = Request { categories, ..Request::default() };
+        let catalog = Catalog::new(&request, Lexicon::get());
+        let found = catalog.lookup(Key::of(["red"])).filter(|it| it.likeness == MatchKind::Exact);
+        let value = |it: Posting| match catalog.form(it.form).map(|form| form.owner) {
+            Some(Owner::Value { index, .. }) => (index, it.whole),
+            _ => panic!("a label"),
+        };
+        let found: Vec<_> = found.map(value).collect();
+        assert_eq!(found, [(1, true), (3, true), (0, false), (2, false)]);
+        assert!(!catalog.has(Key::of(["yellow"])));
+    }
 }

@@ -12,8 +12,6 @@ mod texts;
 
 pub(crate) use texts::{Text, trimmed};
 
-use std::collections::HashSet;
-
 use crate::catalog::{Catalog, Owner};
 use crate::cue::{Class, CueSet};
 use crate::element::Element;
@@ -253,27 +251,17 @@ impl<'a> ParseContext<'a> {
         if classed {
             return Role::Other;
         }
+        let partial = matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart);
         let named_label = mention.labels.iter().any(|label| {
             label.full
-                && (mention.extent != ValueCoverage::Whole
-                    && mention.extent != ValueCoverage::Family
-                    && label.tier < MatchConfidence::Typo
-                    && label.tier <= mention.value_tier
-                    || label.tier < mention.value_tier && label.tier == MatchConfidence::Exact)
+                && (label.tier < mention.value_tier || partial && label.tier == mention.value_tier)
         });
-        // "not internal" for Internal candidate, next to a value `intern`
-        let denied_label = self.follows_any(at, cues![Not, No, Except])
-            && mention.labels.iter().any(|label| {
-                self.catalog.kind(label.category) == Kind::Boolean
-                    && label.tier < mention.value_tier
-            });
         // "any line but line b" for Filling line
         let any_label = self.follows_any(at, cues![Any])
             && mention.extent == ValueCoverage::SharedPart
             && !mention.labels.is_empty()
             && !self.is_label(at + 1);
         if named_label
-            || denied_label
             || any_label
             || self.is_quantity(at, &mention)
             || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
@@ -325,7 +313,7 @@ impl<'a> ParseContext<'a> {
             let own = mention.extent == ValueCoverage::Part
                 && self.element(at).is_some_and(|element| element.tokens.len() == 1)
                 && self.labels(at).iter().any(|label| label.category == first);
-            let needs_label = own || mention.needs_label && !self.is_source(at, &mention);
+            let needs_label = own || mention.needs_label && !self.is_source(at);
             near.is_none() && (needs_label || self.is_doubtful(at, &mention))
         };
         if doubtful { as_label } else { values(first) }
@@ -349,14 +337,10 @@ impl<'a> ParseContext<'a> {
         // "every property but the harbour ones"
         let spared =
             self.follows_any(at, cues![But]) && (0..at).any(|it| self.is_any(it, cues![Any, Both]));
-        let mut next = self.next(at);
-        if self.is(next, Class::But) && !self.is(next, Class::Except) {
-            next = self.next(next);
-        }
+        let next = self.next(at);
         let excepted = self.is_any(next, cues![Except, Not])
             && self.candidates(self.next(next)).iter().any(|it| mention.values.contains(it));
-        let alone = mention.value_tier <= MatchConfidence::Stem
-            && !self.lexicon.is(&fold::stem(self.word(at)), Word::Action)
+        let alone = !self.lexicon.is(&fold::stem(self.word(at)), Word::Action)
             && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
         // "auroras in safe mode"
         let proper = |&(category, index): &(usize, usize)| {
@@ -364,9 +348,6 @@ impl<'a> ParseContext<'a> {
         };
         let plural = mention.value_tier == MatchConfidence::Stem
             && self.element(at).is_some_and(|element| element.tokens.len() == 1)
-            && fold::singular(self.word(at)).is_some_and(|base| {
-                !self.lexicon.is(&base, Word::Common) && !self.lexicon.is(&base, Word::Action)
-            })
             && mention.values.iter().all(proper);
         mention.begins
             && one
@@ -387,26 +368,20 @@ impl<'a> ParseContext<'a> {
             let named = self.candidates(other);
             // "us but not us-west-2"
             let denied = || other > at && self.follows_any(other, cues![Not, Except]);
-            other != at
-                && named.len() < values.len()
-                && named.iter().any(|it| values.contains(it))
-                && !denied()
+            named.len() < values.len() && named.iter().any(|it| values.contains(it)) && !denied()
         })
     }
 
     /// `true` if an ordinary word names a source: "from the app".
-    fn is_source(&self, at: usize, mention: &Mention) -> bool {
-        mention.extent == ValueCoverage::Part
-            && mention.value_tier <= MatchConfidence::Stem
-            && self.lexicon.is(self.word_before(at, 1), Word::Definite)
+    fn is_source(&self, at: usize) -> bool {
+        self.lexicon.is(self.word_before(at, 1), Word::Definite)
             && self.lexicon.is(self.word_before(at, 2), Word::Source)
     }
 
     /// Returns the number of different values of a category that a mention names.
     fn distinct(&self, category: usize, mention: &Mention) -> usize {
-        let indexes = mention.in_category(category).into_iter();
-        let names: HashSet<_> = indexes.map(|index| self.catalog.value(category, index)).collect();
-        names.len()
+        let values = mention.in_category(category).into_iter().map(|index| (category, index));
+        self.catalog.distinct(values)
     }
 
     fn is_function_word(&self, at: usize) -> bool {
@@ -507,11 +482,7 @@ impl<'a> ParseContext<'a> {
             && (self.previous(at).is_some_and(|before| self.is_number(before))
                 || self.is_number(next)
                 || self.is_any(next, COMPARES) && self.is_number(self.next(next)));
-        // "winds stronger than 25"
-        let compared = number_label
-            && self.lexicon.comparative(self.word(next)).is_some()
-            && self.is_number(self.next(self.next(next)));
-        counted || opens || compared
+        counted || opens
     }
 
     /// Returns the next element with a meaning after a label and its unit: "battery (%)".

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::cue::{Class, CueSet};
 use crate::lexicon::cue_key;
-use crate::link::{Link, MatchConfidence, Mention, ValueCoverage, Words};
+use crate::link::{Link, Mention, Words};
 use crate::number::Number;
 use crate::token::{TokenKind, Tokens};
 use crate::weights::{self, score};
@@ -73,7 +73,7 @@ const SUFFIXES: CueSet = cues![AfterGte, AfterLte];
 pub(crate) fn elements(
     words: &Words<'_>,
     links: Vec<Link>,
-    mut numbers: Vec<Number>,
+    numbers: Vec<Number>,
     ages: bool,
 ) -> Vec<Element> {
     let tokens = words.tokens;
@@ -89,23 +89,6 @@ pub(crate) fn elements(
             }
         }
     };
-    // The currency of "1k usd" is a value, too.
-    let money = tokens.lexicon.unit("$").map(|unit| unit.dimension);
-    let named = |at: usize| {
-        links.iter().any(|Link { tokens, mention, .. }| {
-            *tokens == (at..at + 1)
-                && !mention.values.is_empty()
-                && mention.extent == ValueCoverage::Whole
-                && mention.value_tier == MatchConfidence::Exact
-        })
-    };
-    for number in &mut numbers {
-        let last = number.tokens.end - 1;
-        let word = tokens.kind(last) == Some(TokenKind::Word);
-        if word && number.unit.map(|unit| unit.dimension) == money && named(last) {
-            number.tokens.end = last;
-        }
-    }
     for span in tokens.times(&numbers) {
         let mut inside = numbers.iter().filter(|number| span.contains(&number.tokens.start));
         if !(ages && inside.any(|number| number.unit.is_some())) {

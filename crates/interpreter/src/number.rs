@@ -109,7 +109,7 @@ impl Tokens {
         let currency = is_number(sign + 1) && CURRENCIES.contains(&self.folded(sign));
         let first = sign + usize::from(currency);
         let digits = self.get(first).filter(|it| it.kind == TokenKind::Number && !it.joint)?;
-        if hyphen && !(self.is_glued(sign) && self.is_free_hyphen(start)) {
+        if hyphen && (!self.is_glued(sign) || self.is_glued(start)) {
             return None;
         }
         let mut spelled = digits.folded.clone();
@@ -128,16 +128,6 @@ impl Tokens {
         self.measure(&mut number);
         // A number that continues in letters (5xx, 3D) is part of a name.
         (!self.is_joint(number.tokens.end)).then_some(number)
-    }
-
-    /// `true` if a hyphen is not joined to the previous token.
-    fn is_free_hyphen(&self, at: usize) -> bool {
-        let before = at.checked_sub(1).and_then(|before| self.get(before));
-        before.is_none_or(|before| {
-            !self.is_glued(at)
-                || before.kind == TokenKind::Symbol && !before.is("-")
-                || before.kind == TokenKind::Separator
-        })
     }
 
     /// `true` if three digits continue a number after a space: `10 000`.

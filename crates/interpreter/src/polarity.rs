@@ -219,6 +219,10 @@ impl PolarityPass<'_, '_> {
         }
     }
 
+    fn governor_of(&self, at: usize) -> Option<Governor> {
+        self.senses.get(at).and_then(|sense| sense.governor)
+    }
+
     fn force(&self) -> Option<CueEffect> {
         self.scope.as_ref().map(|scope| scope.governor.force)
     }
@@ -302,8 +306,7 @@ impl PolarityPass<'_, '_> {
                 }
                 Some(Governor { force: CueEffect::Exclude, ..edit })
             }
-            CueEffect::Keep if !holds || self.only_follows(category) => {
-                // "keep t1 only" keeps no other filter.
+            CueEffect::Keep if !holds => {
                 self.scope = None;
                 None
             }
@@ -316,7 +319,7 @@ impl PolarityPass<'_, '_> {
         let Some(preferred) = context.preferred(at) else { return at + 1 };
         let unreached =
             |it: &ActiveScope| it.is_to_deny() || it.governor.force == CueEffect::Remove;
-        if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at, true) {
+        if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at) {
             return at + 1;
         }
         if let Some(any) = context.any_phrase(at) {

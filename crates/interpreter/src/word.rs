@@ -5,10 +5,10 @@ classes! {
     Word:
     Abbreviation, Action, Age, Address, Ago, Agent, AlwaysTime, Approximation, Article,
     Auxiliary, Back, BareNo, Becoming, BeforePlace, BeforeTime, BeforeUs, Clock, Code, Common,
-    Connective, Copula, Counting, Definite, Day, Determiner, EndsText, Exception, Excluding,
-    Few, Free, FromTime, Function, Head, IdleAtom, IdleLabel, IdleLabelAtom, InOpposite,
-    Interjection, Joining, Literal, Mention, Message, Minus, Modal, Newer, Nothing, OfFew, Off,
-    Older, PartOfDay, Participle, Particle, Path, Person, Plus, Possessive, Preposition,
-    Pronoun, Prose, ProseNote, ProseTitle, Rate, Relative, Request, Several, Severe, ShortUnit,
-    Source, Speaker, Span, Speed, Status, TextNoun, ToTime, Truth, Us, Verb, WeakPart, Year,
+    Connective, Copula, Counting, Definite, Day, Determiner, Exception, Excluding, Few,
+    FromTime, Function, Head, IdleAtom, IdleLabel, IdleLabelAtom, InOpposite, Interjection,
+    Joining, Literal, Message, Minus, Modal, Newer, Nothing, OfFew, Off, Older, PartOfDay,
+    Participle, Particle, Path, Person, Plus, Possessive, Preposition, Pronoun, Prose,
+    ProseNote, ProseTitle, Rate, Relative, Request, Several, Severe, ShortUnit, Source, Speaker,
+    Span, Speed, Status, TextNoun, ToTime, Truth, Us, Verb, WeakPart, Year,
 }

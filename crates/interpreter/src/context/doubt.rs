@@ -71,12 +71,6 @@ impl ParseContext<'_> {
         let before = self.previous(at);
         let governed = before
             .is_some_and(|before| self.is_any(before, GOVERNS) && !self.is(before, Class::Polite));
-        // "bonds, sorry, options"
-        let pause = before.filter(|&before| self.is(before, Class::Comma));
-        let corrects = pause
-            .and_then(|pause| self.previous(pause))
-            .or(before)
-            .is_some_and(|before| self.is(before, Class::Correction));
         let idle = |&other: &usize| self.is_any(other, cues![Only, Any, Instead]);
         let last = (0..at).rev().find(|it| !idle(it));
         let next = (at + 1..self.elements.len()).find(|it| !idle(it));
@@ -90,7 +84,6 @@ impl ParseContext<'_> {
         let described = at.checked_sub(1).is_some_and(|it| !self.candidates(it).is_empty())
             && self.is_boundary(at + 1);
         governed
-            || corrects
             || alone
             || described
             || noun_follows

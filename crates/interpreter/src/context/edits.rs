@@ -19,7 +19,6 @@ impl ParseContext<'_> {
     /// "start over with firefox", "reset" alone. An exception word after the phrase belongs to it.
     pub(crate) fn reset_end(&self, at: usize) -> Option<usize> {
         let next = self.next(at);
-        let of_label = self.is_label(next) && next == at + 1 && self.is(at, Class::Remove);
         // "get rid of everything resolved"
         let last = self.element(at).and_then(|element| element.tokens.end.checked_sub(1));
         let all = last
@@ -37,7 +36,7 @@ impl ParseContext<'_> {
             object = self.next(object);
         }
         let described = self.names_value(object) && all;
-        if self.is(at, Class::Reset) && !of_label && !described {
+        if self.is(at, Class::Reset) && !described {
             let after = self.next(next);
             let named = self.is_label(after) || self.names_value(after);
             let but = self.is(next, Class::But) && self.word(next) != "." && named;

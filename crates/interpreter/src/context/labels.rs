@@ -2,8 +2,8 @@
 //! or none.
 
 use super::{
-    Class, CueSet, JOINS, Key, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role,
-    Word, fold,
+    Class, CueSet, JOINS, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role, Word,
+    fold,
 };
 
 /// The value that the query gives a boolean label, before negation.
@@ -43,8 +43,8 @@ impl ParseContext<'_> {
     }
 
     /// `true` if a label only names what has a value: "orders from Poland", next to Order status.
-    /// With `plurals`, also if it is the plural of a whole label: "hide tests from ali".
-    pub(crate) fn is_bearer(&self, at: usize, plurals: bool) -> bool {
+    /// Also the plural of a whole label: "hide tests from ali".
+    pub(crate) fn is_bearer(&self, at: usize) -> bool {
         let links = |it: &usize| {
             self.is_idle(*it)
                 || [Word::Preposition, Word::Head, Word::Copula]
@@ -60,7 +60,7 @@ impl ParseContext<'_> {
             if self.catalog.kind(category) == Kind::Boolean {
                 return false;
             } else if label.full {
-                return plurals && !before && !open && label.tier == MatchConfidence::Stem;
+                return !before && !open && label.tier == MatchConfidence::Stem;
             }
             let name =
                 self.catalog.category(category).map(|facts| fold::atoms(facts.plain_label()));
@@ -122,9 +122,6 @@ impl ParseContext<'_> {
         } else if let Some(last) = self.denied_rest_of_label(at, category) {
             // "index not used" for Index used.
             (!label.positive, last)
-        } else if tied && self.is(next, Class::AfterAbsent) && self.is_boundary(self.next(next)) {
-            // "replay missing" for Has replay
-            (!label.positive, next)
         } else {
             return self.implied_boolean(at, label);
         };
@@ -232,7 +229,7 @@ impl ParseContext<'_> {
     /// Returns the category of "any browser" or "regardless of the os", but not of "any browser:
     /// chrome".
     fn label_of_any(&self, at: usize, label: usize) -> Option<usize> {
-        if self.is_bearer(label, false) {
+        if self.is_bearer(label) {
             // "all orders from Poland"
             return None;
         }
@@ -255,19 +252,12 @@ impl ParseContext<'_> {
         let own = self.element(cursor).filter(|element| element.tokens.len() > 1);
         let last = own.and_then(|element| self.tokens.get(element.tokens.end - 1));
         if self.is_any(cursor, cues![AfterNot, AfterAbsent])
-            && last.is_some_and(|token| self.label_means(category, &token.folded))
+            && last.is_some_and(|token| self.label_has(category, &[&token.folded]))
         {
             return Some(cursor);
         }
         let denied =
-            self.is(cursor, Class::Not) && self.label_means(category, self.word(cursor + 1));
+            self.is(cursor, Class::Not) && self.label_has(category, &[self.word(cursor + 1)]);
         denied.then_some(cursor + 1)
-    }
-
-    /// `true` if a category's label contains a word or one of its synonyms.
-    fn label_means(&self, category: usize, word: &str) -> bool {
-        let mut concepts = self.lexicon.concepts_of(Key::of([word])).iter();
-        self.label_has(category, &[word])
-            || concepts.any(|found| self.label_has(category, self.lexicon.members(found.0)))
     }
 }

@@ -135,17 +135,12 @@ impl ParseContext<'_> {
     /// `true` if running text ends before this element.
     fn ends_text(&self, at: usize) -> bool {
         const STEERS: CueSet = cues![Comma, And, Or, But, Stop, Except, Neither, AfterAdd];
-        const BOUNDS: CueSet = cues![Gt, Gte, Lt, Lte, No, Not];
         let timed = self.element(at).is_some_and(|element| element.time);
-        if self.is_any(at, STEERS) && !self.is(at, Class::InLabel)
-            || timed
-            || self.says(at, Word::EndsText)
-        {
+        if self.is_any(at, STEERS) && !self.is(at, Class::InLabel) || timed {
             return true;
         }
         let next = self.next(at);
-        self.says(at, Word::BeforePlace)
-            && (!self.is_other(next) || self.is_any(next, BOUNDS) || self.is_number(next))
+        self.says(at, Word::BeforePlace) && (!self.is_other(next) || self.is_number(next))
     }
 
     /// Returns the word of the query that begins at an element, with its signs and digits.
@@ -178,9 +173,8 @@ impl ParseContext<'_> {
     /// `true` if a word with signs, digits or capitals begins here: a path, a name, a code.
     pub(crate) fn is_identifier_at(&self, at: usize) -> bool {
         let word = self.chunk_at(at);
-        let signs = word.contains(['/', '_', '.', '@', '#', '\\'])
-            || word.contains('-') && word.len() > 1
-            || word.contains("::");
+        let signs =
+            word.contains(['/', '_', '.', '@', '#', '\\']) || word.contains('-') && word.len() > 1;
         let digits = word.contains(|c: char| c.is_ascii_digit());
         let camel = word.chars().skip(1).any(char::is_uppercase);
         word.contains(char::is_alphanumeric) && (signs || digits || camel)

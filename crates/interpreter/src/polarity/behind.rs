@@ -10,7 +10,7 @@ impl PolarityPass<'_, '_> {
     pub(super) fn governs_behind(&mut self, at: usize) -> bool {
         let context = self.context;
         let Some(&member) = self.mentions.last() else { return false };
-        let before = self.senses.get(member.at).and_then(|sense| sense.governor);
+        let before = self.governor_of(member.at);
         let follows = self.follows(member, at) || self.rejects(member, at);
         let effect = self.effect_after(member, at).filter(|_| follows);
         let after = effect.map(|force| (force, at + 1));
@@ -86,8 +86,7 @@ impl PolarityPass<'_, '_> {
                 || !phrase && context.says(at, Word::Particle) && !ends;
             let denies = context.is(at, Class::Off) && (array || ends)
                 || context.is(at, Class::AfterNot) && !opens
-                || context.is_any(at, cues![No, Not]) && self.rejects(member, at)
-                || self.is_suffix(at);
+                || context.is_any(at, cues![No, Not]) && self.rejects(member, at);
             denies.then_some(CueEffect::Deny)
         }
     }
@@ -138,7 +137,7 @@ impl PolarityPass<'_, '_> {
     fn means_by_pronoun(&self, member: Member, verb: usize) -> bool {
         let context = self.context;
         let apart = verb.checked_sub(1).is_some_and(|it| context.is_boundary(it));
-        let free = self.senses.get(member.at).is_some_and(|sense| sense.governor.is_none());
+        let free = self.governor_of(member.at).is_none();
         apart
             && free
             && context.names_value(member.at)
@@ -160,12 +159,6 @@ impl PolarityPass<'_, '_> {
         (noun && sure || both)
             && context.is_any(at + 1, cues![AfterNot, AfterAny])
             && self.ends_after(at + 1)
-    }
-
-    /// `true` for the end of "lead-free".
-    fn is_suffix(&self, at: usize) -> bool {
-        let glued = self.context.first_token(at).is_some_and(|token| token.glued);
-        glued && self.context.is_other(at) && self.context.says(at, Word::Free)
     }
 
     /// `true` for "ups out, dhl in", but not "payments out of Germany".
@@ -242,8 +235,7 @@ impl PolarityPass<'_, '_> {
     /// the negator negates only the verb ("why does chrome not load").
     pub(super) fn leave_out_before(&mut self, at: usize) {
         let context = self.context;
-        let governed = |sense: &Polarity| sense.governor.is_some_and(|cue| cue.at == at);
-        let governed = |member: &Member| self.senses.get(member.at).is_some_and(governed);
+        let governed = |it: &Member| self.governor_of(it.at).is_some_and(|cue| cue.at == at);
         let clause = |it: &usize| !context.is_boundary(*it);
         let mut after = (at + 1..context.elements.len()).take_while(clause);
         let next = context.next(at);
@@ -291,13 +283,12 @@ impl PolarityPass<'_, '_> {
     /// Negates the last mention like the previous one: "phone is out, tablet too". Returns `true`
     /// if it did.
     fn continues_negation(&mut self, last: usize) -> bool {
-        let governor = |at: usize| self.senses.get(at).and_then(|sense| sense.governor);
         let [.., before, member] = self.mentions[..] else { return false };
         // "phone is out, tablet too", "ignore phone. tablet too"
-        let cue = governor(before.at).filter(|cue| {
+        let cue = self.governor_of(before.at).filter(|cue| {
             cue.force.denies() && (cue.at > before.at || cue.force == CueEffect::Exclude)
         });
-        let same = member.at == last && governor(last).is_none();
+        let same = member.at == last && self.governor_of(last).is_none();
         let said = cue.filter(|_| same);
         if said.is_some() {
             self.set(last, |sense| sense.governor = said);

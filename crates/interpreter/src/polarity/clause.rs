@@ -35,11 +35,6 @@ impl PolarityPass<'_, '_> {
             }
             return end;
         }
-        if let Some(any) = context.any_phrase(at) {
-            self.last = any.labels.last().map(|label| label.0);
-            self.take(at, any.end);
-            return any.end;
-        }
         let denies = context.is_any(at, DENIES);
         let heads = context.is(at, Class::AfterNot) && context.word(at + 1) == ":";
         let named = context.names_value(context.next(at));
@@ -65,8 +60,8 @@ impl PolarityPass<'_, '_> {
             self.deny(at);
         } else if context.is(at, Class::Likewise) && named {
             // "betas are out, and so are nightlies"
-            let last = self.mentions.last().and_then(|member| self.senses.get(member.at));
-            if let Some(governor) = last.and_then(|sense| sense.governor) {
+            let last = self.mentions.last();
+            if let Some(governor) = last.and_then(|member| self.governor_of(member.at)) {
                 self.govern(governor.at, governor.force);
             }
         } else if context.is(at, Class::Nor) {
@@ -324,15 +319,6 @@ impl PolarityPass<'_, '_> {
             return false;
         }
         let next = context.next(at);
-        // "chrome as well as firefox" is a list.
-        let list = context.is(at, Class::And)
-            && self.last.is_some()
-            && self.last == context.previous(at)
-            && context.names_value(next);
-        if list {
-            self.joint.by.insert(Class::And);
-            return true;
-        }
         let trails_off = self.trails_off(next);
         if (after && !before || trails_off) && self.last.is_some() {
             self.add_clause();

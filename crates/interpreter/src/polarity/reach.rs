@@ -135,14 +135,6 @@ impl PolarityPass<'_, '_> {
         }
     }
 
-    /// `true` if `only` follows a value of the category.
-    pub(super) fn only_follows(&self, category: usize) -> bool {
-        (0..self.context.elements.len()).any(|at| {
-            matches!(*self.context.role(at), Role::Values { category: own, .. } if own == category)
-                && self.context.is(self.context.next(at), Class::Only)
-        })
-    }
-
     /// `true` for "drive not syncing" and the value sync: the verb is negated, not the value.
     pub(super) fn is_action(&self, at: usize) -> bool {
         let mention = self.context.element(at).and_then(|element| element.mention.as_ref());

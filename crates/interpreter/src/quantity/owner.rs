@@ -28,7 +28,6 @@ impl ParseContext<'_> {
         let number = self.free_number(quantity.at)?;
         let measured = self.measured(quantity);
         let named = measured.iter().find(|it| self.clause_names(quantity.at, **it));
-        let again = measured.iter().find(|it| Some(**it) == last);
         let continues = if compared {
             !number.is_weak()
         } else {
@@ -37,7 +36,7 @@ impl ParseContext<'_> {
         self.label_of_list(quantity)
             .or_else(|| self.numeric_of(Word::Year).filter(|_| compared && number.is_year()))
             .or_else(|| self.catalog.age_category().filter(|_| quantity.ago))
-            .or(named.or(again).or(measured.first()).copied().filter(|_| compared))
+            .or(named.or(measured.first()).copied().filter(|_| compared))
             .or(last.filter(|_| continues || quantity.negator.is_some()))
     }
 
@@ -72,9 +71,6 @@ impl ParseContext<'_> {
 
     /// Returns a numeric category that a label names, preferably one that fits the number's unit.
     fn fitting_number(&self, quantity: &Quantity, at: usize) -> Option<usize> {
-        if self.is_other(at) || self.names_value(at) {
-            return None;
-        }
         let labels = self.labels(at).iter().map(|label| label.category);
         let mut numeric = labels.filter(|&it| self.catalog.kind(it) == Kind::Numeric).peekable();
         let first = numeric.peek().copied();

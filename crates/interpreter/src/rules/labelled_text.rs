@@ -143,9 +143,6 @@ fn text_in_label(view: &View<'_>, at: usize) -> Option<Reading> {
             break;
         }
     }
-    if start >= link {
-        return None;
-    }
     let denied = verb.is_some_and(|verb| context.is_any(verb, cues![NotContains, No]));
     if verb.is_none() {
         start = link - 1;
