@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::fold::{self, CamelCase, Inflections, Key, KeyState, Piece, PieceKind, Vocabulary};
-use crate::lexicon::{Affix, Lexicon, Role};
+use crate::lexicon::{Lexicon, Role};
 use crate::model::{Category, Filter, Kind, Request};
 use crate::word::Word;
 
@@ -80,12 +80,6 @@ struct Part<'p> {
 impl Part<'_> {
     fn posting(&self, likeness: MatchKind) -> Posting {
         Posting { likeness, ..self.posting }
-    }
-
-    /// `true` if the part is a whole form or has at most two atoms. Longer parts are found by their
-    /// pairs.
-    fn is_short(&self) -> bool {
-        self.whole || self.atoms.len() <= 2
     }
 }
 
@@ -384,7 +378,7 @@ impl<'a> Catalog<'a> {
                 add(Key::of([plural.as_str()]), MatchKind::Stem);
             }
         }
-        if part.is_short() && said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
+        if said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
             add(Key::of(said.iter().copied()), MatchKind::Stem);
         }
         if part.synonyms && (whole || is_concept_part(atoms, text)) {
@@ -402,13 +396,9 @@ impl<'a> Catalog<'a> {
     /// Indexes the versions in a part without their dots and by their first numbers.
     fn add_version(&mut self, part: &Part<'_>) {
         let mut add = |key, likeness| self.postings.push((key, part.posting(likeness)));
-        if part.is_short() && part.atoms.iter().any(|atom| atom.folded.contains('.')) {
-            let parts = part.atoms.iter().flat_map(|atom| atom.folded.split('.'));
-            add(without_dots(Key::of(parts)), MatchKind::Exact);
-        }
-        if let [version] = part.atoms
-            && version.folded.contains('.')
-        {
+        let parts = part.atoms.iter().flat_map(|atom| atom.folded.split('.'));
+        add(without_dots(Key::of(parts)), MatchKind::Exact);
+        if let [version] = part.atoms {
             let mut prefix = version.folded.as_str();
             while let Some((shorter, _)) = prefix.rsplit_once('.') {
                 add(Key::of([shorter]), MatchKind::VersionPrefix);
@@ -462,9 +452,7 @@ impl<'a> Catalog<'a> {
         let lexicon = self.lexicon;
         let concepts = lexicon.concepts_of(Key::of([atom.folded.as_str()])).iter();
         let words = concepts.flat_map(|found| lexicon.members(found.0));
-        let participles =
-            words.filter(|word| lexicon.has_affix(word, Affix::Past) && !word.contains(' '));
-        participles.flat_map(|word| lexicon.absent(word))
+        words.flat_map(|word| lexicon.absent(word))
     }
 
     /// Returns the long names of the concept under which a posting is stored.

@@ -210,16 +210,8 @@ impl Tokens {
                 (found.spells() && last?.spells()).then_some(found)
             };
             let Some(word) = known.or_else(plural) else { break };
-            if word == NumberWord::Article
-                && !matches!(last, None | Some(NumberWord::Half | NumberWord::And))
-            {
-                break;
-            }
             words.push(word);
             end += 1;
-            if known.is_none() {
-                break;
-            }
         }
         // Link words at the end belong to the next words.
         let content = words.iter().rposition(|word| !word.is_link()).map_or(0, |last| last + 1);

@@ -217,8 +217,6 @@ impl Words<'_> {
             let best = labels.iter().map(|label| label.tier).min();
             labels.retain(|label| Some(label.tier) == best);
             labels.extend(parted);
-        } else if labels.iter().any(|label| label.tier < MatchConfidence::Typo) {
-            labels.retain(|label| label.tier < MatchConfidence::Typo);
         }
         let worth = |label: &LabelLink| {
             let penalty = match words {
