@@ -156,14 +156,9 @@ impl Tokens {
             && !token.glued
             && token.kind == TokenKind::Word
             && !(self.says(at, Word::ShortUnit) && number.written);
-        let degrees = || {
-            let named = token.is("°") && self.is_glued(at + 1) && self.unit(at + 1).is_some();
-            Some((self.unit(at).filter(|_| named)?, 2))
-        };
-        let found = degrees().or_else(|| Some((self.unit(at)?, 1)));
-        if let Some((unit, length)) = found.filter(|_| !short) {
+        if let Some(unit) = self.unit(at).filter(|_| !short) {
             number.unit = Some(unit);
-            number.tokens.end += length;
+            number.tokens.end += 1;
             self.add_half(number);
         }
     }

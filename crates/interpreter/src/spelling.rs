@@ -16,8 +16,6 @@ const MOST_COMPARISONS: usize = 20_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SpellingConfidence {
     Sure,
-    /// Only its stem is known: `detecter` is a form of `detected`, or a misspelled `detector`.
-    StemOnly,
     /// A word of the language. It can abbreviate a word of the request, but is not misspelled.
     OtherWord,
     None,
@@ -55,25 +53,7 @@ impl Catalog<'_> {
         }
         // "unacknowledged" for a value Acknowledged: polarity negates it.
         let base = tokens.lexicon.opposite_base(word).filter(|&base| self.has(Key::of([base])));
-        if confidence != SpellingConfidence::StemOnly && meant.is_empty() {
-            meant.extend(base);
-        }
-        let beside = meant.iter().copied().find(|word| self.names_beside(tokens, at, word));
-        let other = |meant: &&str| fold::stem(meant) != fold::stem(word);
-        let meant = match confidence {
-            SpellingConfidence::StemOnly => beside.filter(other),
-            _ => beside.or(meant.first().copied()),
-        };
-        meant.map(str::to_owned)
-    }
-
-    /// `true` if a word and its neighbor form a name. Among equally near words such a word wins
-    /// (`smoke detecter`: detector, not detected).
-    fn names_beside(&self, tokens: &Tokens, at: usize, word: &str) -> bool {
-        let folded = |at: usize| tokens.get(at).map(|token| token.folded.as_str());
-        let before = at.checked_sub(1).and_then(folded).map(|before| [before, word]);
-        let after = folded(at + 1).map(|after| [word, after]);
-        before.into_iter().chain(after).any(|pair| self.has(Key::of(pair)))
+        meant.first().copied().or(base).map(str::to_owned)
     }
 
     /// `true` if a word or a synonym names something.
@@ -101,10 +81,9 @@ impl Catalog<'_> {
             || joins(at, at + 1)
             || at.checked_sub(1).is_some_and(|before| joins(before, at))
             || in_any_number(word, |word| self.knows(tokens, word))
+            || self.knows(tokens, &fold::stem(word))
         {
             SpellingConfidence::Sure
-        } else if self.knows(tokens, &fold::stem(word)) {
-            SpellingConfidence::StemOnly
         } else if in_any_number(word, |word| !lexicon.concepts_of(Key::of([word])).is_empty()) {
             SpellingConfidence::OtherWord
         } else {
