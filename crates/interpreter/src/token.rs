@@ -189,8 +189,8 @@ fn push_plain(query: &str, range: Range<usize>, lexicon: &Lexicon, tokens: &mut 
             (piece.folded.clone(), kind, 1)
         };
         let end = pieces.get(at + used - 1).map_or(start, |last| offset + last.span.end);
-        let capital = false;
-        tokens.push(Token { kind, folded, span: start..end, glued, joint: piece.joint, capital });
+        let (joint, capital) = (piece.joint, false);
+        tokens.push(Token { kind, folded, span: start..end, glued, joint, capital });
         at += used;
     }
 }
@@ -283,7 +283,7 @@ fn mark_capitals(query: &str, tokens: &mut [Token]) {
         let text = query.get(token.span.clone()).unwrap_or_default();
         let upper = text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase);
         let capitalized = token.span.start > 0 && text.starts_with(char::is_uppercase);
-        token.capital |= (upper || capitalized) && !shouting && token.kind == TokenKind::Word;
+        token.capital = (upper || capitalized) && !shouting && token.kind == TokenKind::Word;
     }
 }
 

@@ -9,6 +9,6 @@ classes! {
     FromTime, Function, Head, IdleAtom, IdleLabel, IdleLabelAtom, InOpposite, Interjection,
     Joining, Literal, Message, Minus, Modal, Newer, Nothing, OfFew, Off, Older, PartOfDay,
     Participle, Particle, Path, Person, Plus, Possessive, Preposition, Pronoun, Prose,
-    ProseNote, ProseTitle, Rate, Relative, Request, Several, Severe, ShortUnit, Source, Speaker,
-    Span, Speed, Status, TextNoun, ToTime, Truth, Us, Verb, WeakPart, Year,
+    ProseNote, ProseTitle, Rate, Relative, Request, Several, Severe, ShortUnit, Source, Span,
+    Speed, Status, TextNoun, ToTime, Truth, Us, Verb, WeakPart, Year,
 }

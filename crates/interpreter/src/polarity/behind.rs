@@ -239,14 +239,10 @@ impl PolarityPass<'_, '_> {
         let clause = |it: &usize| !context.is_boundary(*it);
         let mut after = (at + 1..context.elements.len()).take_while(clause);
         let next = context.next(at);
-        // "android doesn't interest me", "tablets are not my concern"
-        let mut attitude = (at + 1..=at + 2).filter(|&it| context.says(it, Word::Speaker));
-        let attitude = attitude.any(|it| context.is_boundary(it + 1));
         if !context.is_any(at, cues![Not, No])
             || !context.word(at).starts_with(char::is_alphabetic)
             || context.is_word(next)
                 && !context.says(next, Word::Head)
-                && !attitude
                 && !self.is_subject_of_relative(at)
             || self.senses.get(at).is_some_and(|sense| sense.part_of.is_some())
             || self.mentions.iter().any(governed)
