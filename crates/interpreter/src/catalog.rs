@@ -2,20 +2,14 @@
 //!
 //! A lookup replaces comparing each word of the query with every name.
 
-mod postings;
-
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
 
-use crate::fold::{self, Key, Piece, PieceKind, Stems};
-use crate::lexicon::{Affix, Lexicon, Role};
+use crate::fold::{self, CamelCase, Inflections, Key, KeyState, Piece, PieceKind, Vocabulary};
+use crate::lexicon::{Lexicon, Role};
 use crate::model::{Category, Filter, Kind, Request};
 use crate::word::Word;
-
-pub(crate) use postings::{MatchKind, Posting};
-
-use postings::Postings;
 
 /// The value or category that a form names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +18,38 @@ pub(crate) enum Owner {
     Value { category: usize, index: usize },
     /// A category. `positive` is `false` if the form is the opposite of a boolean label.
     Label { category: usize, positive: bool },
+}
+
+/// The way in which a stored key matches a part of a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MatchKind {
+    /// The same folded text.
+    Exact,
+    /// The same stem.
+    Stem,
+    /// A word with the same meaning.
+    Concept,
+    /// The initials.
+    Initials,
+    /// The first numbers of a version.
+    VersionPrefix,
+}
+
+/// A part of a form: its atoms `start..start + len`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posting {
+    pub(crate) form: u32,
+    pub(crate) start: u8,
+    pub(crate) len: u8,
+    pub(crate) likeness: MatchKind,
+    /// `true` if the part covers all required atoms of the form.
+    pub(crate) whole: bool,
+}
+
+impl Posting {
+    pub(crate) fn cover(self) -> u64 {
+        ((1_u64 << self.len) - 1) << self.start
+    }
 }
 
 /// One name of a value or a category.
@@ -40,10 +66,10 @@ pub(crate) struct Form {
 struct Part<'p> {
     posting: Posting,
     atoms: &'p [Piece],
-    /// Keys of the atoms, of their stems, and of all atoms except the last.
+    /// Keys of the atoms, of their stems, and with the last atom as a singular.
     key: Key,
     stem_key: Key,
-    lead_key: Key,
+    singular_key: Option<Key>,
     /// The atoms, with numbers in plain digits: `3` for `III`.
     said: &'p [&'p str],
     whole: bool,
@@ -55,12 +81,6 @@ impl Part<'_> {
     fn posting(&self, likeness: MatchKind) -> Posting {
         Posting { likeness, ..self.posting }
     }
-
-    /// `true` if the part is a whole form or has at most two atoms. Longer parts are found by their
-    /// pairs.
-    fn is_short(&self) -> bool {
-        self.whole || self.atoms.len() <= 2
-    }
 }
 
 /// Maximum atoms of a name that is indexed by several neighboring atoms. Longer names are indexed
@@ -70,7 +90,7 @@ const MOST_ATOMS_IN_PARTS: usize = 8;
 /// names.
 const MOST_ATOMS: usize = 12;
 const MOST_CHARACTERS: usize = 160;
-const LONGEST_PART: usize = 4;
+const LONGEST_PART: usize = 3;
 
 /// Returns the key of a name whose version is stored without its dots, which speakers can omit
 /// (`seven two one` for 7.2.1). Written digits keep their dots.
@@ -82,8 +102,9 @@ pub(crate) fn without_dots(key: Key) -> Key {
 pub(crate) struct Catalog<'a> {
     pub(crate) request: &'a Request,
     pub(crate) forms: Vec<Form>,
-    postings: Postings,
-    stems: Stems,
+    /// The parts of all names by the keys of their texts, whole forms first.
+    postings: Vec<(Key, Posting)>,
+    vocabulary: Vocabulary,
     spellings: OnceCell<Vec<String>>,
     lexicon: &'static Lexicon,
 }
@@ -99,19 +120,23 @@ impl<'a> Catalog<'a> {
         let mut catalog = Self {
             request,
             forms: Vec::new(),
-            postings: Postings::default(),
-            stems: Stems::default(),
+            postings: Vec::new(),
+            vocabulary: Vocabulary::default(),
             spellings: OnceCell::new(),
             lexicon,
         };
-        let families = families(request);
-        for (index, category) in request.categories.iter().enumerate() {
+        let names_of = |it: &Category| it.values.iter().map(|value| name(value)).collect();
+        let names: Vec<Vec<Vec<Piece>>> = request.categories.iter().map(names_of).collect();
+        let families = families(request, &names);
+        for ((index, category), names) in request.categories.iter().enumerate().zip(names) {
             catalog.add_labels(index, category, &families);
             if matches!(category.kind, Kind::Text | Kind::Array) {
-                catalog.add_values(index, category);
+                for ((at, value), name) in category.values.iter().enumerate().zip(names) {
+                    catalog.add_form(Owner::Value { category: index, index: at }, value, name);
+                }
             }
         }
-        catalog.postings.sort();
+        catalog.postings.sort_by_key(|&(key, posting)| (key, !posting.whole));
         catalog
     }
 
@@ -134,10 +159,9 @@ impl<'a> Catalog<'a> {
     }
 
     /// Returns the number of different values. A value in two categories counts once.
-    pub(crate) fn distinct(&self, values: &[(usize, usize)]) -> usize {
-        let spellings = values.iter().map(|&(category, index)| self.value(category, index));
-        let names = spellings.collect::<HashSet<_>>().into_iter().map(fold::fold);
-        names.collect::<HashSet<_>>().len()
+    pub(crate) fn distinct(&self, values: impl IntoIterator<Item = (usize, usize)>) -> usize {
+        let values = values.into_iter().map(|(category, index)| self.value(category, index));
+        values.map(fold::fold).collect::<HashSet<_>>().len()
     }
 
     /// Returns the category with the age of the searched item: `Age (days)`, `Days since release`.
@@ -187,20 +211,14 @@ impl<'a> Catalog<'a> {
 
     /// Returns the parts stored under a key, whole forms first.
     pub(crate) fn lookup(&self, key: Key) -> impl Iterator<Item = Posting> {
-        self.postings.of(key)
+        let start = self.postings.partition_point(|found| found.0 < key);
+        let rest = self.postings.get(start..).unwrap_or_default();
+        rest.iter().take_while(move |found| found.0 == key).map(|&(_, posting)| posting)
     }
 
     /// `true` if a part is stored under a key.
     pub(crate) fn has(&self, key: Key) -> bool {
         self.lookup(key).next().is_some()
-    }
-
-    fn add_values(&mut self, category: usize, facts: &Category) {
-        for (index, value) in facts.values.iter().enumerate() {
-            let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
-            let atoms = fold::first_atoms(value.get(..end).unwrap_or(value), 2 * MOST_ATOMS);
-            self.add_form(Owner::Value { category, index }, value, atoms);
-        }
     }
 
     fn add_labels(&mut self, category: usize, facts: &Category, families: &HashSet<String>) {
@@ -253,13 +271,11 @@ impl<'a> Catalog<'a> {
             Owner::Value { .. } => true,
         };
         let parts = if atoms.len() <= MOST_ATOMS_IN_PARTS { LONGEST_PART } else { 1 };
-        let is_glued = |atom: &Piece| atom.kind == PieceKind::Number && atom.joint;
         let mut required = 0;
         for (index, atom) in atoms.iter().enumerate() {
             let word = atom.folded.as_str();
             let idle = lexicon.is(word, Word::IdleAtom)
-                || is_label && lexicon.is(word, Word::IdleLabelAtom)
-                || word == "v" && atoms.len() > 2 && atoms.get(index + 1).is_some_and(is_glued);
+                || is_label && lexicon.is(word, Word::IdleLabelAtom);
             if !idle {
                 required |= 1 << index;
             }
@@ -267,8 +283,8 @@ impl<'a> Catalog<'a> {
         if required == 0 {
             required = (1 << atoms.len()) - 1;
         }
-        let stems: Vec<Option<Rc<str>>> =
-            atoms.iter().map(|atom| self.stems.of(&atom.folded)).collect();
+        let inflections: Vec<Inflections> =
+            atoms.iter().map(|atom| self.vocabulary.inflections(&atom.folded)).collect();
         let said: Vec<&str> = atoms.iter().map(|atom| in_digits(atom, text, lexicon)).collect();
         let dotted = atoms.iter().any(|atom| atom.folded.contains('.'));
         let is_joint = |at: usize| {
@@ -278,14 +294,13 @@ impl<'a> Catalog<'a> {
         for start in 0..atoms.len() {
             let (mut key, mut stem_key) = (Key::of([]), Key::of([]));
             let longest = if start == 0 { atoms.len() } else { parts };
-            let rest = atoms.iter().zip(&stems).skip(start);
-            for (len, (atom, stem)) in (1..=longest).zip(rest) {
+            for (len, inflected) in (1..=longest).zip(inflections.iter().skip(start)) {
                 let lead_key = key;
-                key = key.then(&atom.folded);
-                stem_key = stem_key.then(stem.as_deref().unwrap_or(&atom.folded));
+                key = key.then_all(inflected.word);
+                stem_key = stem_key.then_all(inflected.stem);
                 let whole = len == atoms.len();
                 let part = atoms.get(start..start + len).unwrap_or_default();
-                if !whole && (len > parts || !is_part(part)) {
+                if !whole && len > parts {
                     continue;
                 }
                 let (Ok(first), Ok(count)) = (u8::try_from(start), u8::try_from(len)) else {
@@ -298,7 +313,7 @@ impl<'a> Catalog<'a> {
                     atoms: part,
                     key,
                     stem_key,
-                    lead_key,
+                    singular_key: inflected.singular.map(|base| lead_key.then_all(base)),
                     said: said.get(start..start + len).unwrap_or_default(),
                     whole,
                     synonyms: synonyms
@@ -340,15 +355,15 @@ impl<'a> Catalog<'a> {
             if !taken && lexicon.unit(&initials).is_none() {
                 let likeness = MatchKind::Initials;
                 let posting = Posting { form, start: 0, len, likeness, whole: true };
-                self.postings.push(Key::of([initials.as_str()]), posting);
+                self.postings.push((Key::of([initials.as_str()]), posting));
             }
         }
     }
 
     fn add_part(&mut self, part: &Part<'_>, text: &str) {
         let lexicon = self.lexicon;
-        let &Part { atoms, key, stem_key, said, whole, .. } = part;
-        let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
+        let &Part { atoms, key, stem_key, singular_key, said, whole, .. } = part;
+        let mut add = |key, likeness| self.postings.push((key, part.posting(likeness)));
         add(key, MatchKind::Exact);
         if stem_key != key {
             add(stem_key, MatchKind::Stem);
@@ -363,14 +378,7 @@ impl<'a> Catalog<'a> {
                 add(Key::of([plural.as_str()]), MatchKind::Stem);
             }
         }
-        let singular = atoms.last().and_then(|last| fold::singular(&last.folded));
-        let singular_key = singular.map(|base| part.lead_key.then(&base));
-        if let ([single], Some(base_key)) = (atoms, singular_key)
-            && single.kind == PieceKind::Word
-        {
-            add(base_key, MatchKind::Stem);
-        }
-        if part.is_short() && said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
+        if said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
             add(Key::of(said.iter().copied()), MatchKind::Stem);
         }
         if part.synonyms && (whole || is_concept_part(atoms, text)) {
@@ -387,14 +395,10 @@ impl<'a> Catalog<'a> {
 
     /// Indexes the versions in a part without their dots and by their first numbers.
     fn add_version(&mut self, part: &Part<'_>) {
-        let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
-        if part.is_short() && part.atoms.iter().any(|atom| atom.folded.contains('.')) {
-            let parts = part.atoms.iter().flat_map(|atom| atom.folded.split('.'));
-            add(without_dots(Key::of(parts)), MatchKind::Exact);
-        }
-        if let [version] = part.atoms
-            && version.folded.contains('.')
-        {
+        let mut add = |key, likeness| self.postings.push((key, part.posting(likeness)));
+        let parts = part.atoms.iter().flat_map(|atom| atom.folded.split('.'));
+        add(without_dots(Key::of(parts)), MatchKind::Exact);
+        if let [version] = part.atoms {
             let mut prefix = version.folded.as_str();
             while let Some((shorter, _)) = prefix.rsplit_once('.') {
                 add(Key::of([shorter]), MatchKind::VersionPrefix);
@@ -408,30 +412,37 @@ impl<'a> Catalog<'a> {
     pub(crate) fn spellings(&self) -> &[String] {
         self.spellings.get_or_init(|| {
             let mut words: Vec<String> = Vec::new();
+            let mut seen = HashSet::<Key, KeyState>::default();
+            let mut add = |word: Cow<'_, str>| {
+                if seen.insert(Key::of([word.as_ref()])) {
+                    words.push(word.into_owned());
+                }
+            };
             for form in &self.forms {
-                let atoms = form.atoms.iter().map(|atom| atom.folded.as_str());
-                let joined: String = atoms.collect();
-                let long = form.atoms.iter().filter(|atom| {
-                    atom.kind == PieceKind::Word && atom.folded.chars().count() >= 4
-                });
-                words.extend(long.map(|atom| atom.folded.clone()));
-                if form.atoms.len() > 1 && joined.len() <= 32 {
-                    words.push(joined);
+                for atom in &form.atoms {
+                    if atom.kind == PieceKind::Word && atom.folded.chars().count() >= 4 {
+                        add(Cow::Borrowed(&atom.folded));
+                    }
+                }
+                if form.atoms.len() > 1
+                    && form.atoms.iter().map(|atom| atom.folded.len()).sum::<usize>() <= 32
+                {
+                    add(form.atoms.iter().map(|atom| atom.folded.as_str()).collect());
                 }
                 if let Owner::Label { category, positive: true } = form.owner
                     && matches!(self.kind(category), Kind::Text | Kind::Array)
                 {
-                    words.extend(form.atoms.iter().flat_map(|atom| self.absences(atom)));
+                    let absences = form.atoms.iter().flat_map(|atom| self.absences(atom));
+                    absences.for_each(|word| add(word.into()));
                 }
             }
-            for (key, posting) in self.postings.all() {
+            for &(key, posting) in &self.postings {
                 if posting.likeness == MatchKind::Concept {
-                    words.extend(self.names(key, posting));
+                    self.names(key, posting).for_each(|name| add(name.into()));
                 }
             }
-            words.extend(self.lexicon.phrase_words.iter().map(|&word| word.to_owned()));
+            self.lexicon.phrase_words.iter().for_each(|&word| add(word.into()));
             words.sort_unstable();
-            words.dedup();
             words
         })
     }
@@ -441,9 +452,7 @@ impl<'a> Catalog<'a> {
         let lexicon = self.lexicon;
         let concepts = lexicon.concepts_of(Key::of([atom.folded.as_str()])).iter();
         let words = concepts.flat_map(|found| lexicon.members(found.0));
-        let participles =
-            words.filter(|word| lexicon.has_affix(word, Affix::Past) && !word.contains(' '));
-        participles.flat_map(|word| lexicon.absent(word))
+        words.flat_map(|word| lexicon.absent(word))
     }
 
     /// Returns the long names of the concept under which a posting is stored.
@@ -461,30 +470,31 @@ impl<'a> Catalog<'a> {
 
 /// Returns the ids with which several, but not all, values of a category begin: `lab` for lab-a,
 /// lab-b and field. Such an id names those values; the label names the category.
-fn families(request: &Request) -> HashSet<String> {
+fn families(request: &Request, names: &[Vec<Vec<Piece>>]) -> HashSet<String> {
     let ids: HashSet<String> = request.categories.iter().map(|it| fold::fold(&it.id)).collect();
     let mut families = HashSet::new();
-    for category in &request.categories {
+    for names in names {
         let mut begun: HashMap<&String, usize> = HashMap::new();
-        for value in &category.values {
-            let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
-            let atoms = fold::first_atoms(value.get(..end).unwrap_or(value), 3);
-            if let [first, _, ..] = &atoms[..]
+        for name in names {
+            if let [first, _, ..] = &name[..]
                 && let Some(id) = ids.get(&first.folded)
             {
                 *begun.entry(id).or_default() += 1;
             }
         }
-        let shared = begun.into_iter().filter(|it| (2..category.values.len()).contains(&it.1));
+        let shared = begun.into_iter().filter(|it| (2..names.len()).contains(&it.1));
         families.extend(shared.map(|it| it.0.clone()));
     }
     families
 }
 
-/// `true` if a part of a name is worth an entry. A single letter that is joined to others is not.
-fn is_part(part: &[Piece]) -> bool {
-    let [single] = part else { return true };
-    single.kind == PieceKind::Number || single.folded.chars().nth(1).is_some() || !single.joint
+/// Returns the first words and numbers of a value.
+fn name(value: &str) -> Vec<Piece> {
+    let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
+    let pieces = fold::pieces(value.get(..end).unwrap_or(value), CamelCase::Split);
+    let mut atoms = Vec::with_capacity(MOST_ATOMS_IN_PARTS);
+    atoms.extend(pieces.take(2 * MOST_ATOMS).filter(Piece::is_atom).take(MOST_ATOMS));
+    atoms
 }
 
 /// Returns a number in a name as plain digits: 3 for the `III` of Phase III, 1 for the `01` of Site
@@ -515,4 +525,26 @@ fn is_concept_part(part: &[Piece], text: &str) -> bool {
     let capital = raw.chars().all(char::is_uppercase);
     let cut = !text.contains(char::is_whitespace) && !single.joint;
     letters == 2 && single.kind == PieceKind::Word && (capital || cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_under_a_key_start_with_whole_forms() {
+        let values = ["red wine", "red", "dark red", "Red"].map(str::to_owned).into();
+        let (id, label) = ("color".to_owned(), "Color".to_owned());
+        let categories = vec![Category { id, label, values, kind: Kind::Text }];
+        let request = Request { categories, ..Request::default() };
+        let catalog = Catalog::new(&request, Lexicon::get());
+        let found = catalog.lookup(Key::of(["red"])).filter(|it| it.likeness == MatchKind::Exact);
+        let value = |it: Posting| match catalog.form(it.form).map(|form| form.owner) {
+            Some(Owner::Value { index, .. }) => (index, it.whole),
+            _ => panic!("a label"),
+        };
+        let found: Vec<_> = found.map(value).collect();
+        assert_eq!(found, [(1, true), (3, true), (0, false), (2, false)]);
+        assert!(!catalog.has(Key::of(["yellow"])));
+    }
 }

@@ -12,8 +12,6 @@ mod texts;
 
 pub(crate) use texts::{Text, trimmed};
 
-use std::collections::HashSet;
-
 use crate::catalog::{Catalog, Owner};
 use crate::cue::{Class, CueSet};
 use crate::element::Element;
@@ -25,11 +23,10 @@ use crate::token::{Token, TokenKind, Tokens};
 use crate::word::Word;
 
 /// Cues that compare with a number.
-pub(crate) const COMPARES: [Class; 5] =
-    [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
+pub(crate) const COMPARES: CueSet = cues![Gt, Gte, Lt, Lte, Between];
 
 /// Cues that join a list.
-pub(crate) const JOINS: [Class; 4] = [Class::And, Class::Or, Class::Comma, Class::Nor];
+pub(crate) const JOINS: CueSet = cues![And, Or, Comma, Nor];
 
 /// The role of an element.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,10 +97,10 @@ impl<'a> ParseContext<'a> {
     }
 
     pub(crate) fn is(&self, at: usize, class: Class) -> bool {
-        self.is_any(at, &[class])
+        self.is_other(at) && self.element(at).is_some_and(|element| element.is(class))
     }
 
-    pub(crate) fn is_any(&self, at: usize, classes: &[Class]) -> bool {
+    pub(crate) fn is_any(&self, at: usize, classes: CueSet) -> bool {
         self.is_other(at) && self.element(at).is_some_and(|element| element.is_any(classes))
     }
 
@@ -175,13 +172,13 @@ impl<'a> ParseContext<'a> {
     }
 
     /// `true` if the last element before `at` that has a meaning has one of the classes.
-    pub(crate) fn follows_any(&self, at: usize, classes: &[Class]) -> bool {
+    pub(crate) fn follows_any(&self, at: usize, classes: CueSet) -> bool {
         self.previous(at).is_some_and(|before| self.is_any(before, classes))
     }
 
     /// `true` if a clause or the query ends at this element.
     pub(crate) fn is_boundary(&self, at: usize) -> bool {
-        at >= self.elements.len() || self.is_any(at, &[Class::Comma, Class::But, Class::Stop])
+        at >= self.elements.len() || self.is_any(at, cues![Comma, But, Stop])
     }
 
     /// `true` if a sentence or the query ends at this element.
@@ -236,7 +233,7 @@ impl<'a> ParseContext<'a> {
         // "contains" for the value Contained.
         let inflected =
             matches!(mention.value_tier, MatchConfidence::Stem | MatchConfidence::Concept)
-                && element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No]);
+                && element.is_any(cues![Contains, Except, Remove, No]);
         parts || inflected
     }
 
@@ -254,27 +251,17 @@ impl<'a> ParseContext<'a> {
         if classed {
             return Role::Other;
         }
+        let partial = matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart);
         let named_label = mention.labels.iter().any(|label| {
             label.full
-                && (mention.extent != ValueCoverage::Whole
-                    && mention.extent != ValueCoverage::Family
-                    && label.tier < MatchConfidence::Typo
-                    && label.tier <= mention.value_tier
-                    || label.tier < mention.value_tier && label.tier == MatchConfidence::Exact)
+                && (label.tier < mention.value_tier || partial && label.tier == mention.value_tier)
         });
-        // "not internal" for Internal candidate, next to a value `intern`
-        let denied_label = self.follows_any(at, &[Class::Not, Class::No, Class::Except])
-            && mention.labels.iter().any(|label| {
-                self.catalog.kind(label.category) == Kind::Boolean
-                    && label.tier < mention.value_tier
-            });
         // "any line but line b" for Filling line
-        let any_label = self.follows_any(at, &[Class::Any])
+        let any_label = self.follows_any(at, cues![Any])
             && mention.extent == ValueCoverage::SharedPart
             && !mention.labels.is_empty()
             && !self.is_label(at + 1);
         if named_label
-            || denied_label
             || any_label
             || self.is_quantity(at, &mention)
             || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
@@ -326,7 +313,7 @@ impl<'a> ParseContext<'a> {
             let own = mention.extent == ValueCoverage::Part
                 && self.element(at).is_some_and(|element| element.tokens.len() == 1)
                 && self.labels(at).iter().any(|label| label.category == first);
-            let needs_label = own || mention.needs_label && !self.is_source(at, &mention);
+            let needs_label = own || mention.needs_label && !self.is_source(at);
             near.is_none() && (needs_label || self.is_doubtful(at, &mention))
         };
         if doubtful { as_label } else { values(first) }
@@ -335,8 +322,7 @@ impl<'a> ParseContext<'a> {
     /// `true` if the first word of several values means all of them: "not in ap", "on thinkpads",
     /// but not "a courier from Lyon".
     fn is_family(&self, at: usize, mention: &Mention) -> bool {
-        const LEADS: [Class; 6] =
-            [Class::Not, Class::Except, Class::No, Class::Neither, Class::Nor, Class::Only];
+        const LEADS: CueSet = cues![Not, Except, No, Neither, Nor, Only];
         let first = mention.values.first().map(|value| value.0);
         let one = mention.values.iter().all(|value| Some(value.0) == first);
         // A word with which all values of a category begin distinguishes none of them.
@@ -347,18 +333,14 @@ impl<'a> ParseContext<'a> {
         let before = |back, class| self.lexicon.is(self.word_before(at, back), class);
         let placed = before(1, Word::Preposition)
             || before(1, Word::Definite) && before(2, Word::Preposition);
-        let led = self.follows_any(at, &LEADS) || self.is(at + 1, Class::Only);
+        let led = self.follows_any(at, LEADS) || self.is(at + 1, Class::Only);
         // "every property but the harbour ones"
-        let spared = self.follows_any(at, &[Class::But])
-            && (0..at).any(|it| self.is_any(it, &[Class::Any, Class::Both]));
-        let mut next = self.next(at);
-        if self.is(next, Class::But) && !self.is(next, Class::Except) {
-            next = self.next(next);
-        }
-        let excepted = self.is_any(next, &[Class::Except, Class::Not])
+        let spared =
+            self.follows_any(at, cues![But]) && (0..at).any(|it| self.is_any(it, cues![Any, Both]));
+        let next = self.next(at);
+        let excepted = self.is_any(next, cues![Except, Not])
             && self.candidates(self.next(next)).iter().any(|it| mention.values.contains(it));
-        let alone = mention.value_tier <= MatchConfidence::Stem
-            && !self.lexicon.is(&fold::stem(self.word(at)), Word::Action)
+        let alone = !self.lexicon.is(&fold::stem(self.word(at)), Word::Action)
             && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
         // "auroras in safe mode"
         let proper = |&(category, index): &(usize, usize)| {
@@ -366,9 +348,6 @@ impl<'a> ParseContext<'a> {
         };
         let plural = mention.value_tier == MatchConfidence::Stem
             && self.element(at).is_some_and(|element| element.tokens.len() == 1)
-            && fold::singular(self.word(at)).is_some_and(|base| {
-                !self.lexicon.is(&base, Word::Common) && !self.lexicon.is(&base, Word::Action)
-            })
             && mention.values.iter().all(proper);
         mention.begins
             && one
@@ -388,27 +367,21 @@ impl<'a> ParseContext<'a> {
         (0..self.elements.len()).any(|other| {
             let named = self.candidates(other);
             // "us but not us-west-2"
-            let denied = || other > at && self.follows_any(other, &[Class::Not, Class::Except]);
-            other != at
-                && named.len() < values.len()
-                && named.iter().any(|it| values.contains(it))
-                && !denied()
+            let denied = || other > at && self.follows_any(other, cues![Not, Except]);
+            named.len() < values.len() && named.iter().any(|it| values.contains(it)) && !denied()
         })
     }
 
     /// `true` if an ordinary word names a source: "from the app".
-    fn is_source(&self, at: usize, mention: &Mention) -> bool {
-        mention.extent == ValueCoverage::Part
-            && mention.value_tier <= MatchConfidence::Stem
-            && self.lexicon.is(self.word_before(at, 1), Word::Definite)
+    fn is_source(&self, at: usize) -> bool {
+        self.lexicon.is(self.word_before(at, 1), Word::Definite)
             && self.lexicon.is(self.word_before(at, 2), Word::Source)
     }
 
     /// Returns the number of different values of a category that a mention names.
     fn distinct(&self, category: usize, mention: &Mention) -> usize {
-        let indexes = mention.in_category(category).into_iter();
-        let names: HashSet<_> = indexes.map(|index| self.catalog.value(category, index)).collect();
-        names.len()
+        let values = mention.in_category(category).into_iter().map(|index| (category, index));
+        self.catalog.distinct(values)
     }
 
     fn is_function_word(&self, at: usize) -> bool {
@@ -444,15 +417,15 @@ impl<'a> ParseContext<'a> {
         };
         let before = self.previous(at);
         let compared = before.is_some_and(|before| {
-            self.is_any(before, &COMPARES) && !self.is(before, Class::Is)
+            self.is_any(before, COMPARES) && !self.is(before, Class::Is)
                 || self.is(before, Class::ComparisonEnd)
         });
-        let suffixed = self.is_any(at + 1, &[Class::AfterGte, Class::AfterLte]);
+        let suffixed = self.is_any(at + 1, cues![AfterGte, AfterLte]);
         let united = element.tokens.len() == 1 && self.unit_of(at).is_some();
         let labels_number =
             |at: usize| self.before_copula(at).is_some_and(|before| self.labels_number(before));
         // "response 404 and 500"
-        let join = before.filter(|&it| self.is_any(it, &[Class::And, Class::Or, Class::Comma]));
+        let join = before.filter(|&it| self.is_any(it, cues![And, Or, Comma]));
         let joined = join.and_then(|join| self.previous(join));
         let listed =
             joined.is_some_and(|it| self.is_number(it) && self.is_other(it) && labels_number(it));
@@ -467,9 +440,9 @@ impl<'a> ParseContext<'a> {
 
     /// Returns the element before `at`, skipping copulas and negators.
     pub(crate) fn before_copula(&self, at: usize) -> Option<usize> {
-        const BETWEEN: [Class; 5] = [Class::Is, Class::Eq, Class::Ne, Class::Not, Class::Except];
+        const BETWEEN: CueSet = cues![Is, Eq, Ne, Not, Except];
         let mut before = self.previous(at)?;
-        while self.is_any(before, &BETWEEN) {
+        while self.is_any(before, BETWEEN) {
             before = self.previous(before)?;
         }
         Some(before)
@@ -499,8 +472,7 @@ impl<'a> ParseContext<'a> {
     /// need one.
     fn reads_as_label(&self, at: usize, mention: &Mention) -> bool {
         let next = self.after_unit(at);
-        let follows_is =
-            self.is_any(next, &[Class::Is, Class::Eq, Class::Ne]) && !self.is(next, Class::Polite);
+        let follows_is = self.is_any(next, cues![Is, Eq, Ne]) && !self.is(next, Class::Polite);
         // "teacher is Mr. Boyd", next to a role `teacher`
         let opens = follows_is
             && self.candidates(next).is_empty()
@@ -509,12 +481,8 @@ impl<'a> ParseContext<'a> {
         let counted = number_label
             && (self.previous(at).is_some_and(|before| self.is_number(before))
                 || self.is_number(next)
-                || self.is_any(next, &COMPARES) && self.is_number(self.next(next)));
-        // "winds stronger than 25"
-        let compared = number_label
-            && self.lexicon.comparative(self.word(next)).is_some()
-            && self.is_number(self.next(self.next(next)));
-        counted || opens || compared
+                || self.is_any(next, COMPARES) && self.is_number(self.next(next)));
+        counted || opens
     }
 
     /// Returns the next element with a meaning after a label and its unit: "battery (%)".

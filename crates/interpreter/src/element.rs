@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::cue::{Class, CueSet};
 use crate::lexicon::cue_key;
-use crate::link::{Link, MatchConfidence, Mention, ValueCoverage, Words};
+use crate::link::{Link, Mention, Words};
 use crate::number::Number;
 use crate::token::{TokenKind, Tokens};
 use crate::weights::{self, score};
@@ -46,7 +46,7 @@ impl Element {
         self.cue.has(class)
     }
 
-    pub(crate) fn is_any(&self, classes: &[Class]) -> bool {
+    pub(crate) fn is_any(&self, classes: CueSet) -> bool {
         self.cue.has_any(classes)
     }
 
@@ -66,14 +66,14 @@ impl Element {
 }
 
 /// Comparators that follow their number: "and over", "or less".
-const SUFFIXES: [Class; 2] = [Class::AfterGte, Class::AfterLte];
+const SUFFIXES: CueSet = cues![AfterGte, AfterLte];
 
 /// Returns the best sequence of elements. If a category contains ages, a time span is a number and
 /// not a time expression.
 pub(crate) fn elements(
     words: &Words<'_>,
     links: Vec<Link>,
-    mut numbers: Vec<Number>,
+    numbers: Vec<Number>,
     ages: bool,
 ) -> Vec<Element> {
     let tokens = words.tokens;
@@ -89,23 +89,6 @@ pub(crate) fn elements(
             }
         }
     };
-    // The currency of "1k usd" is a value, too.
-    let money = tokens.lexicon.unit("$").map(|unit| unit.dimension);
-    let named = |at: usize| {
-        links.iter().any(|Link { tokens, mention, .. }| {
-            *tokens == (at..at + 1)
-                && !mention.values.is_empty()
-                && mention.extent == ValueCoverage::Whole
-                && mention.value_tier == MatchConfidence::Exact
-        })
-    };
-    for number in &mut numbers {
-        let last = number.tokens.end - 1;
-        let word = tokens.kind(last) == Some(TokenKind::Word);
-        if word && number.unit.map(|unit| unit.dimension) == money && named(last) {
-            number.tokens.end = last;
-        }
-    }
     for span in tokens.times(&numbers) {
         let mut inside = numbers.iter().filter(|number| span.contains(&number.tokens.start));
         if !(ages && inside.any(|number| number.unit.is_some())) {
@@ -129,7 +112,7 @@ pub(crate) fn elements(
         }
         // "chrome and over 10 users": "over" compares the next number.
         let joins = tokens.lexicon.phrase(cue_key([words.word(start)]));
-        let joins = joins.is_some_and(|cue| cue.has_any(&[Class::And, Class::Or]));
+        let joins = joins.is_some_and(|cue| cue.has_any(cues![And, Or]));
         let mut key = cue_key([]);
         let longest = tokens.iter().enumerate().skip(start).take(tokens.lexicon.longest_phrase);
         for (last, token) in longest {
@@ -141,7 +124,7 @@ pub(crate) fn elements(
             // "not under dual control" compares nothing.
             let compares = |cue: CueSet| {
                 span.len() == 1
-                    || !cue.has_any(&[Class::Gt, Class::Gte, Class::Lt, Class::Lte])
+                    || !cue.has_any(cues![Gt, Gte, Lt, Lte])
                     || !tokens
                         .lexicon
                         .phrase(cue_key([words.word(start)]))
@@ -151,7 +134,7 @@ pub(crate) fn elements(
             if let Some(cue) = tokens.lexicon.phrase(key)
                 && compares(cue)
                 && is_cue_phrase(tokens, &span)
-                && !(joins && cue.has_any(&SUFFIXES) && begins_number.contains(&span.end))
+                && !(joins && cue.has_any(SUFFIXES) && begins_number.contains(&span.end))
             {
                 let idle = cue.is_idle() && span.len() == 1;
                 let worth = score(if idle { weights::IDLE_CUE } else { weights::CUE }, span.len());

@@ -4,22 +4,13 @@ use std::ops::Range;
 
 use crate::condition::Findings;
 use crate::context::{ParseContext, Role};
-use crate::cue::Class;
+use crate::cue::{Class, CueSet};
 use crate::model::{Filter, Understood};
 use crate::rules::RuleMatch;
 use crate::word::Word;
 
 /// Cues that count as ignored if they govern nothing.
-const GOVERNS: [Class; 8] = [
-    Class::Not,
-    Class::No,
-    Class::Except,
-    Class::Neither,
-    Class::AfterNot,
-    Class::Remove,
-    Class::Keep,
-    Class::Unexclude,
-];
+const GOVERNS: CueSet = cues![Not, No, Except, Neither, AfterNot, Remove, Keep, Unexclude];
 
 /// Returns the understood and the ignored parts, from the rules that matched and their cues.
 pub(crate) fn explain(
@@ -88,6 +79,6 @@ fn carries_meaning(context: &ParseContext<'_>, at: usize) -> bool {
                 && !context.says(at, Word::Function)
                 && !context.says(at, Word::Article)
         }
-        Role::Other => element.is_any(&GOVERNS) && !context.is_idle(at),
+        Role::Other => element.is_any(GOVERNS) && !context.is_idle(at),
     }
 }

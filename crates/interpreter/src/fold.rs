@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::hash::Hasher;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::iter;
 use std::ops::Range;
-use std::rc::Rc;
 use std::sync::OnceLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
@@ -35,6 +35,12 @@ pub(crate) struct Piece {
     pub(crate) span: Range<usize>,
     /// `true` if nothing separates it from the previous piece: `p|1`, `OOM|Killed`.
     pub(crate) joint: bool,
+}
+
+impl Piece {
+    pub(crate) fn is_atom(&self) -> bool {
+        self.kind != PieceKind::Symbol
+    }
 }
 
 /// The treatment of a change of case in a name.
@@ -77,38 +83,38 @@ fn is_apostrophe(character: char) -> bool {
     matches!(character, '\'' | '’' | '‘' | 'ʼ' | '`')
 }
 
-/// Maximum pieces of most names.
-const USUAL_PIECES: usize = 8;
-
-/// Splits the start of a text into at most `most` pieces.
-pub(crate) fn pieces(text: &str, camel: CamelCase, most: usize) -> Vec<Piece> {
-    let mut found: Vec<Piece> = Vec::with_capacity(USUAL_PIECES);
+/// Splits a text into its pieces.
+pub(crate) fn pieces(text: &str, camel: CamelCase) -> impl Iterator<Item = Piece> {
     let mut at = 0;
-    while let Some(rest) = text.get(at..).filter(|_| found.len() < most)
-        && let Some(character) = rest.chars().next()
-    {
-        if character.is_whitespace() || character.is_control() {
-            at += character.len_utf8();
-            continue;
+    // The end of the last piece, unless it is a symbol.
+    let mut joins = None;
+    iter::from_fn(move || {
+        loop {
+            let rest = text.get(at..)?;
+            let character = rest.chars().next()?;
+            let (kind, length) = if character.is_whitespace() || character.is_control() {
+                at += character.len_utf8();
+                continue;
+            } else if character.is_ascii_digit() {
+                (PieceKind::Number, number_length(rest.as_bytes()))
+            } else if character.is_alphanumeric() {
+                (PieceKind::Word, word_length(rest, camel))
+            } else {
+                (PieceKind::Symbol, character.len_utf8())
+            };
+            let raw = rest.get(..length)?;
+            let plain = is_plain(raw);
+            let folded = if plain { raw.to_ascii_lowercase() } else { fold_piece(raw, kind) };
+            let span = at..at + length;
+            at = span.end;
+            if !folded.is_empty() {
+                let symbol = kind == PieceKind::Symbol;
+                let joint = !symbol && joins == Some(span.start);
+                joins = Some(at).filter(|_| !symbol);
+                return Some(Piece { kind, folded, span, joint });
+            }
         }
-        let (kind, length) = if character.is_ascii_digit() {
-            (PieceKind::Number, number_length(rest.as_bytes()))
-        } else if character.is_alphanumeric() {
-            (PieceKind::Word, word_length(rest, camel))
-        } else {
-            (PieceKind::Symbol, character.len_utf8())
-        };
-        let raw = rest.get(..length).unwrap_or_default();
-        let folded = if is_plain(raw) { raw.to_ascii_lowercase() } else { fold_piece(raw, kind) };
-        let joint = kind != PieceKind::Symbol
-            && found.last().is_some_and(|it| it.kind != PieceKind::Symbol && it.span.end == at);
-        let span = at..at + length;
-        if !folded.is_empty() {
-            found.push(Piece { kind, folded, span, joint });
-        }
-        at += length;
-    }
-    found
+    })
 }
 
 /// Returns the length of a number with its dots and commas. Commas group thousands (`1,000.50`), or
@@ -142,23 +148,26 @@ fn number_length(text: &[u8]) -> usize {
 }
 
 fn word_length(text: &str, camel: CamelCase) -> usize {
-    let mut previous = text.chars().next().unwrap_or_default();
-    let first = previous.len_utf8();
-    let mut at = first;
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    // Most letters are plain and lower case.
+    let mut at = text.bytes().take_while(u8::is_ascii_lowercase).count().max(first);
+    let (read, rest) = text.split_at(at);
+    let mut previous = read.chars().next_back().unwrap_or_default();
+    let mut rest = rest.chars();
     loop {
-        let mut rest = text.get(at..).unwrap_or_default().chars();
         let character = rest.next().unwrap_or_default();
-        let (next, second) = (rest.next(), rest.next());
+        let next = || rest.clone().next();
         let letter = character.is_alphanumeric() && !character.is_ascii_digit()
             || is_combining_mark(character)
-            || is_apostrophe(character) && next.is_some_and(char::is_alphabetic);
-        let hump = previous.is_lowercase() && character.is_uppercase();
-        let acronym_end = previous.is_uppercase()
-            && character.is_uppercase()
-            && [next, second].iter().all(|it| it.is_some_and(char::is_lowercase));
-        if !letter || camel == CamelCase::Split && (hump || acronym_end) {
+            || is_apostrophe(character) && next().is_some_and(char::is_alphabetic);
+        let hump = || {
+            let acronym_ends = previous.is_uppercase()
+                && rest.clone().take(2).filter(|it| it.is_lowercase()).count() == 2;
+            character.is_uppercase() && (previous.is_lowercase() || acronym_ends)
+        };
+        if !letter || camel == CamelCase::Split && hump() {
             // Names of programming languages: C#, C++.
-            return match (character, next) {
+            return match (character, next()) {
                 ('#', _) if at == first => at + 1,
                 ('+', Some('+')) if at == first => at + 2,
                 _ => at,
@@ -191,14 +200,7 @@ fn fold_piece(raw: &str, kind: PieceKind) -> String {
 
 /// Returns the words and numbers of a name.
 pub(crate) fn atoms(name: &str) -> Vec<Piece> {
-    first_atoms(name, usize::MAX)
-}
-
-/// Returns the words and numbers among the first `most` pieces of a name.
-pub(crate) fn first_atoms(name: &str, most: usize) -> Vec<Piece> {
-    let mut atoms = pieces(name, CamelCase::Split, most);
-    atoms.retain(|piece| piece.kind != PieceKind::Symbol);
-    atoms
+    pieces(name, CamelCase::Split).filter(Piece::is_atom).collect()
 }
 
 fn has_stem(word: &str) -> bool {
@@ -219,23 +221,29 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
         .into()
 }
 
-/// A cache of stems.
-#[derive(Default)]
-pub(crate) struct Stems(HashMap<Box<str>, Option<Rc<str>>>);
+/// A word of a name and its inflections, ready for keys.
+#[derive(Clone, Copy)]
+pub(crate) struct Inflections {
+    pub(crate) word: Fragment,
+    /// The result of [`stem`].
+    pub(crate) stem: Fragment,
+    /// The result of [`singular`].
+    pub(crate) singular: Option<Fragment>,
+}
 
-impl Stems {
-    /// Returns the result of [`stem`], or `None` if it is the word itself.
-    pub(crate) fn of(&mut self, word: &str) -> Option<Rc<str>> {
-        if !has_stem(word) {
-            return None;
-        }
-        if let Some(known) = self.0.get(word) {
-            return known.clone();
-        }
-        let stem = stem(word);
-        let found = (stem != word).then(|| Rc::from(stem));
-        self.0.insert(word.into(), found.clone());
-        found
+/// The inflections of each word of a request's names, which share words.
+#[derive(Default)]
+pub(crate) struct Vocabulary(ByKey<Inflections>);
+
+impl Vocabulary {
+    pub(crate) fn inflections(&mut self, word: &str) -> Inflections {
+        let own = Fragment::of(word);
+        let read = || Inflections {
+            word: own,
+            stem: Fragment::of(&stem(word)),
+            singular: singular(word).map(|base| Fragment::of(&base)),
+        };
+        *self.0.entry(Key::START.then_all(own)).or_insert_with(read)
     }
 }
 
@@ -273,7 +281,10 @@ pub(crate) fn singular(word: &str) -> Option<Cow<'_, str>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(u64);
 
-/// A hasher for keys, which are hashes already.
+pub(crate) type ByKey<T> = HashMap<Key, T, KeyState>;
+pub(crate) type KeyState = BuildHasherDefault<KeyHasher>;
+
+/// A hasher for keys, which are hashes already, and for the words of the lexicon.
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);
 
@@ -283,13 +294,34 @@ impl Hasher for KeyHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
+        self.0 = bytes.iter().copied().fold(self.0, hash_byte);
     }
 
     fn write_u64(&mut self, part: u64) {
-        self.0 = self.0.rotate_left(8) ^ part;
+        self.0 = part;
+    }
+}
+
+const BASE: u64 = 0x0000_0100_0000_01b3;
+
+/// A step of a polynomial hash, so the hash of two texts follows from the hashes of each.
+fn hash_byte(hash: u64, byte: u8) -> u64 {
+    hash.wrapping_mul(BASE).wrapping_add(u64::from(byte) + 1)
+}
+
+/// The hash of a part of a text.
+#[derive(Clone, Copy)]
+pub(crate) struct Fragment {
+    hash: u64,
+    /// The power of the base by which the part moves the text before it.
+    power: u64,
+}
+
+impl Fragment {
+    fn of(part: &str) -> Self {
+        let hash = part.bytes().fold(0, hash_byte);
+        let power = part.bytes().fold(1, |power: u64, _| power.wrapping_mul(BASE));
+        Self { hash, power }
     }
 }
 
@@ -301,11 +333,14 @@ impl Key {
         parts.into_iter().fold(Self::START, Self::then)
     }
 
-    /// Returns the key of this text followed by the next part (FNV-1a).
+    /// Returns the key of this text followed by the next part.
     pub(crate) fn then(self, part: &str) -> Self {
-        Self(part.bytes().fold(self.0, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        }))
+        Self(part.bytes().fold(self.0, hash_byte))
+    }
+
+    /// Returns the result of [`Key::then`] for a part that is hashed already.
+    pub(crate) fn then_all(self, part: Fragment) -> Self {
+        Self(self.0.wrapping_mul(part.power).wrapping_add(part.hash))
     }
 
     /// Returns the key of a lexicon concept, different from the keys of texts.
@@ -319,7 +354,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str, camel: CamelCase) -> Vec<String> {
-        pieces(text, camel, usize::MAX).into_iter().map(|piece| piece.folded).collect()
+        pieces(text, camel).map(|piece| piece.folded).collect()
     }
 
     #[test]
@@ -331,10 +366,15 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_same_stem_each_time() {
-        let mut stems = Stems::default();
+    fn fragments_give_the_keys_of_their_texts() {
+        let mut vocabulary = Vocabulary::default();
+        let lead = Key::of(["lead"]);
         for word in ["crashes", "crashes", "crash", "os", "café", "42"] {
-            assert_eq!(stems.of(word).as_deref().unwrap_or(word), stem(word));
+            let found = vocabulary.inflections(word);
+            assert_eq!(lead.then_all(found.word), lead.then(word));
+            assert_eq!(lead.then_all(found.stem), lead.then(&stem(word)));
+            let base = singular(word).map(|base| lead.then(&base));
+            assert_eq!(found.singular.map(|base| lead.then_all(base)), base);
         }
     }
 

@@ -3,11 +3,10 @@
 
 use std::array;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
-use crate::cue::{Class, CueSet, classes};
-use crate::fold::{self, Key, KeyHasher};
+use crate::cue::{Class, CueSet};
+use crate::fold::{self, ByKey, Key, KeyState};
 use crate::number::NumberWord;
 use crate::word::Word;
 
@@ -43,17 +42,11 @@ pub(crate) struct Comparative {
 }
 
 classes! {
-    /// The effect of an affix, as named in `data/en/affixes.txt`.
-    Affix:
-    Absence = "absence", "Says that something is absent.";
-    Gerund = "gerund", "Ends a gerund.";
-    Opposite = "opposite", "Turns a word into its opposite.";
-    Participle = "participle", "Ends the predicate of a boolean label.";
-    Past = "past", "Ends a regular participle.";
+    /// The effect of an affix.
+    Affix: Absence, Gerund, Opposite, Participle, Past,
 }
 
-type ByKey<T> = HashMap<Key, T, BuildHasherDefault<KeyHasher>>;
-type ByWord<T> = HashMap<&'static str, T>;
+type ByWord<T> = HashMap<&'static str, T, KeyState>;
 
 /// All knowledge that does not depend on a request.
 #[derive(Default)]
@@ -67,7 +60,7 @@ pub(crate) struct Lexicon {
     pub(crate) phrase_words: Vec<&'static str>,
     /// Words with a slash, the longest first.
     pub(crate) slashed: Vec<&'static str>,
-    cue_words: HashSet<&'static str>,
+    cue_words: HashSet<&'static str, KeyState>,
     classes: ByWord<Vec<Word>>,
     units: ByWord<Unit>,
     dimensions: ByWord<Vec<&'static str>>,

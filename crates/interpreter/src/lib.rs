@@ -15,11 +15,13 @@
 //!
 //! `lexicon` reads world knowledge from `data/en/`.
 
+#[macro_use]
+mod cue;
+
 mod assemble;
 mod catalog;
 mod condition;
 mod context;
-mod cue;
 mod decimal;
 mod element;
 mod explanation;

@@ -80,82 +80,59 @@ pub struct Filter {
     pub value: String,
 }
 
-/// A comparison of a category with a value (rule 3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operator {
+/// Defines the operators, in the order of rule 3, each with its name in requests and responses, and
+/// the operator that holds exactly if it does not.
+macro_rules! operators {
+    ($($(#[$doc:meta])* $operator:ident = $name:literal, not $negated:ident;)*) => {
+        /// A comparison of a category with a value (rule 3).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Operator { $($(#[$doc])* $operator,)* }
+
+        impl Operator {
+            /// All operators, in the order of rule 3.
+            pub const ALL: [Self; 10] = [$(Self::$operator),*];
+
+            /// Returns the name in requests and responses.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$operator => $name,)* }
+            }
+
+            /// Returns the operator that holds exactly if this one does not.
+            #[must_use]
+            pub fn negated(self) -> Self {
+                match self { $(Self::$operator => Self::$negated,)* }
+            }
+        }
+    };
+}
+
+operators! {
     /// Equal.
-    Is,
+    Is = "is", not IsNot;
     /// Not equal.
-    IsNot,
+    IsNot = "is_not", not Is;
     /// Contains the text or the element.
-    Contains,
+    Contains = "contains", not NotContains;
     /// Does not contain the text or the element.
-    NotContains,
+    NotContains = "not_contains", not Contains;
     /// Greater than.
-    Gt,
+    Gt = "gt", not Lte;
     /// Greater than or equal.
-    Gte,
+    Gte = "gte", not Lt;
     /// Less than.
-    Lt,
+    Lt = "lt", not Gte;
     /// Less than or equal.
-    Lte,
+    Lte = "lte", not Gt;
     /// Has any value.
-    IsSet,
+    IsSet = "is_set", not IsNotSet;
     /// Has no value.
-    IsNotSet,
+    IsNotSet = "is_not_set", not IsSet;
 }
 
 impl Operator {
-    /// All operators, in the order of rule 3.
-    pub const ALL: [Self; 10] = [
-        Self::Is,
-        Self::IsNot,
-        Self::Contains,
-        Self::NotContains,
-        Self::Gt,
-        Self::Gte,
-        Self::Lt,
-        Self::Lte,
-        Self::IsSet,
-        Self::IsNotSet,
-    ];
-
     /// Returns the operator with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operator| operator.as_str() == name)
-    }
-
-    /// Returns the name in requests and responses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Is => "is",
-            Self::IsNot => "is_not",
-            Self::Contains => "contains",
-            Self::NotContains => "not_contains",
-            Self::Gt => "gt",
-            Self::Gte => "gte",
-            Self::Lt => "lt",
-            Self::Lte => "lte",
-            Self::IsSet => "is_set",
-            Self::IsNotSet => "is_not_set",
-        }
-    }
-
-    /// Returns the operator that holds exactly if this one does not.
-    #[must_use]
-    pub fn negated(self) -> Self {
-        match self {
-            Self::Is => Self::IsNot,
-            Self::IsNot => Self::Is,
-            Self::Contains => Self::NotContains,
-            Self::NotContains => Self::Contains,
-            Self::Gt => Self::Lte,
-            Self::Gte => Self::Lt,
-            Self::Lt => Self::Gte,
-            Self::Lte => Self::Gt,
-            Self::IsSet => Self::IsNotSet,
-            Self::IsNotSet => Self::IsSet,
-        }
     }
 
     /// `true` if it sets a bound for a number.

@@ -109,7 +109,7 @@ impl Tokens {
         let currency = is_number(sign + 1) && CURRENCIES.contains(&self.folded(sign));
         let first = sign + usize::from(currency);
         let digits = self.get(first).filter(|it| it.kind == TokenKind::Number && !it.joint)?;
-        if hyphen && !(self.is_glued(sign) && self.is_free_hyphen(start)) {
+        if hyphen && (!self.is_glued(sign) || self.is_glued(start)) {
             return None;
         }
         let mut spelled = digits.folded.clone();
@@ -128,16 +128,6 @@ impl Tokens {
         self.measure(&mut number);
         // A number that continues in letters (5xx, 3D) is part of a name.
         (!self.is_joint(number.tokens.end)).then_some(number)
-    }
-
-    /// `true` if a hyphen is not joined to the previous token.
-    fn is_free_hyphen(&self, at: usize) -> bool {
-        let before = at.checked_sub(1).and_then(|before| self.get(before));
-        before.is_none_or(|before| {
-            !self.is_glued(at)
-                || before.kind == TokenKind::Symbol && !before.is("-")
-                || before.kind == TokenKind::Separator
-        })
     }
 
     /// `true` if three digits continue a number after a space: `10 000`.
@@ -166,14 +156,9 @@ impl Tokens {
             && !token.glued
             && token.kind == TokenKind::Word
             && !(self.says(at, Word::ShortUnit) && number.written);
-        let degrees = || {
-            let named = token.is("°") && self.is_glued(at + 1) && self.unit(at + 1).is_some();
-            Some((self.unit(at).filter(|_| named)?, 2))
-        };
-        let found = degrees().or_else(|| Some((self.unit(at)?, 1)));
-        if let Some((unit, length)) = found.filter(|_| !short) {
+        if let Some(unit) = self.unit(at).filter(|_| !short) {
             number.unit = Some(unit);
-            number.tokens.end += length;
+            number.tokens.end += 1;
             self.add_half(number);
         }
     }
@@ -220,16 +205,8 @@ impl Tokens {
                 (found.spells() && last?.spells()).then_some(found)
             };
             let Some(word) = known.or_else(plural) else { break };
-            if word == NumberWord::Article
-                && !matches!(last, None | Some(NumberWord::Half | NumberWord::And))
-            {
-                break;
-            }
             words.push(word);
             end += 1;
-            if known.is_none() {
-                break;
-            }
         }
         // Link words at the end belong to the next words.
         let content = words.iter().rposition(|word| !word.is_link()).map_or(0, |last| last + 1);

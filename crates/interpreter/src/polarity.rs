@@ -134,7 +134,7 @@ impl Conjunction {
     }
 
     fn is_list(self) -> bool {
-        self.by.has_any(&[Class::And, Class::Or, Class::Comma])
+        self.by.has_any(cues![And, Or, Comma])
     }
 }
 
@@ -217,6 +217,10 @@ impl PolarityPass<'_, '_> {
         for sense in self.senses.get_mut(at + 1..end).into_iter().flatten() {
             sense.part_of = Some(at);
         }
+    }
+
+    fn governor_of(&self, at: usize) -> Option<Governor> {
+        self.senses.get(at).and_then(|sense| sense.governor)
     }
 
     fn force(&self) -> Option<CueEffect> {
@@ -302,8 +306,7 @@ impl PolarityPass<'_, '_> {
                 }
                 Some(Governor { force: CueEffect::Exclude, ..edit })
             }
-            CueEffect::Keep if !holds || self.only_follows(category) => {
-                // "keep t1 only" keeps no other filter.
+            CueEffect::Keep if !holds => {
                 self.scope = None;
                 None
             }
@@ -316,7 +319,7 @@ impl PolarityPass<'_, '_> {
         let Some(preferred) = context.preferred(at) else { return at + 1 };
         let unreached =
             |it: &ActiveScope| it.is_to_deny() || it.governor.force == CueEffect::Remove;
-        if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at, true) {
+        if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at) {
             return at + 1;
         }
         if let Some(any) = context.any_phrase(at) {

@@ -4,7 +4,7 @@ mod owner;
 mod unit;
 
 use crate::context::{COMPARES, JOINS, ParseContext};
-use crate::cue::Class;
+use crate::cue::{Class, CueSet};
 use crate::decimal::Decimal;
 use crate::fold;
 use crate::lexicon::Unit;
@@ -62,7 +62,7 @@ impl ParseContext<'_> {
     fn range_end(&self, at: usize) -> Option<usize> {
         let link = at + 1;
         self.free_number(link + 1)?;
-        let between = self.follows_any(at, &[Class::Between])
+        let between = self.follows_any(at, cues![Between])
             || at.checked_sub(1).is_some_and(|before| self.is(before, Class::Between));
         let to = self.is(link, Class::To) && !self.is(link, Class::Contains);
         let and = between && self.is(link, Class::And);
@@ -73,8 +73,7 @@ impl ParseContext<'_> {
     pub(crate) fn joins_number(&self, start: usize) -> bool {
         let before = start.checked_sub(2);
         before.is_some_and(|before| {
-            self.is_number(before)
-                && self.is_any(before + 1, &[Class::And, Class::Or, Class::Comma])
+            self.is_number(before) && self.is_any(before + 1, cues![And, Or, Comma])
         })
     }
 
@@ -139,9 +138,9 @@ impl ParseContext<'_> {
     }
 
     fn denies_number(&self, at: usize, quantity: &Quantity) -> bool {
-        const DENIES: [Class; 3] = [Class::Not, Class::Neither, Class::Nor];
+        const DENIES: CueSet = cues![Not, Neither, Nor];
         let exact = quantity.operator.is_none() && quantity.second.is_none();
-        self.is_any(at, &DENIES)
+        self.is_any(at, DENIES)
             || self.says(at, Word::BareNo) && !quantity.dimensions.is_empty()
             || exact && self.is(at, Class::Except)
     }
@@ -170,14 +169,14 @@ impl ParseContext<'_> {
     fn bounds_label(&self, label: usize) -> bool {
         self.is_label(label)
             && self.labels_number(label)
-            && label.checked_sub(1).is_some_and(|before| self.is_any(before, &COMPARES))
+            && label.checked_sub(1).is_some_and(|before| self.is_any(before, COMPARES))
     }
 
     pub(crate) fn suffix(&self, at: usize) -> Option<Operator> {
         // "10 users at least 5 events": the comparator belongs to the next number.
         let numbered = self.free_number(self.next(at)).is_some()
-            && !self.is_any(at, &[Class::And, Class::Or])
-            && self.is_any(at, &[Class::Gte, Class::Lte]);
+            && !self.is_any(at, cues![And, Or])
+            && self.is_any(at, cues![Gte, Lte]);
         let suffixes = [(Class::AfterGte, Operator::Gte), (Class::AfterLte, Operator::Lte)];
         suffixes.into_iter().find(|it| !numbered && self.is(at, it.0)).map(|it| it.1)
     }

@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use crate::condition::{Condition, Findings, Selection};
 use crate::context::{COMPARES, ParseContext, Role, Text};
-use crate::cue::Class;
+use crate::cue::{Class, CueSet};
 use crate::lexicon::is_enabled;
 use crate::model::{Filter, Kind, Operator};
 use crate::polarity::{self, CueEffect, Polarity};

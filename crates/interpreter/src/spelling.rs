@@ -16,8 +16,6 @@ const MOST_COMPARISONS: usize = 20_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SpellingConfidence {
     Sure,
-    /// Only its stem is known: `detecter` is a form of `detected`, or a misspelled `detector`.
-    StemOnly,
     /// A word of the language. It can abbreviate a word of the request, but is not misspelled.
     OtherWord,
     None,
@@ -55,25 +53,7 @@ impl Catalog<'_> {
         }
         // "unacknowledged" for a value Acknowledged: polarity negates it.
         let base = tokens.lexicon.opposite_base(word).filter(|&base| self.has(Key::of([base])));
-        if confidence != SpellingConfidence::StemOnly && meant.is_empty() {
-            meant.extend(base);
-        }
-        let beside = meant.iter().copied().find(|word| self.names_beside(tokens, at, word));
-        let other = |meant: &&str| fold::stem(meant) != fold::stem(word);
-        let meant = match confidence {
-            SpellingConfidence::StemOnly => beside.filter(other),
-            _ => beside.or(meant.first().copied()),
-        };
-        meant.map(str::to_owned)
-    }
-
-    /// `true` if a word and its neighbor form a name. Among equally near words such a word wins
-    /// (`smoke detecter`: detector, not detected).
-    fn names_beside(&self, tokens: &Tokens, at: usize, word: &str) -> bool {
-        let folded = |at: usize| tokens.get(at).map(|token| token.folded.as_str());
-        let before = at.checked_sub(1).and_then(folded).map(|before| [before, word]);
-        let after = folded(at + 1).map(|after| [word, after]);
-        before.into_iter().chain(after).any(|pair| self.has(Key::of(pair)))
+        meant.first().copied().or(base).map(str::to_owned)
     }
 
     /// `true` if a word or a synonym names something.
@@ -101,10 +81,9 @@ impl Catalog<'_> {
             || joins(at, at + 1)
             || at.checked_sub(1).is_some_and(|before| joins(before, at))
             || in_any_number(word, |word| self.knows(tokens, word))
+            || self.knows(tokens, &fold::stem(word))
         {
             SpellingConfidence::Sure
-        } else if self.knows(tokens, &fold::stem(word)) {
-            SpellingConfidence::StemOnly
         } else if in_any_number(word, |word| !lexicon.concepts_of(Key::of([word])).is_empty()) {
             SpellingConfidence::OtherWord
         } else {
@@ -130,12 +109,12 @@ fn bound(length: usize) -> usize {
     }
 }
 
-/// Returns the difference between two words.
+/// Returns the difference between two words, or `None` if it is more than `most`.
 ///
 /// Each edit costs 2. A replaced letter costs 1 more: typing errors seldom replace letters, but
 /// different words often do. A different last letter costs 2 more, since it inflects, unless it was
 /// only moved or left off.
-fn cost(word: &str, other: &str) -> usize {
+fn cost(word: &str, other: &str, most: usize) -> Option<usize> {
     let mut surplus = [0_i8; 256];
     for (bytes, step) in [(word.bytes(), 1), (other.bytes(), -1)] {
         for byte in bytes {
@@ -145,11 +124,16 @@ fn cost(word: &str, other: &str) -> usize {
         }
     }
     let own: usize = surplus.iter().map(|count| usize::from(count.unsigned_abs())).sum();
-    let replaced = own.saturating_sub(word.len().abs_diff(other.len())) / 2;
+    let longer = word.len().abs_diff(other.len());
+    let replaced = own.saturating_sub(longer) / 2;
     let inflects = word.bytes().next_back() != other.bytes().next_back()
         && own > 0
         && !other.starts_with(word);
-    2 * strsim::osa_distance(word, other) + replaced + 2 * usize::from(inflects)
+    let extra = replaced + 2 * usize::from(inflects);
+    let edits = if word.is_ascii() && other.is_ascii() { longer + replaced } else { 0 };
+    let cost = |edits: usize| Some(2 * edits + extra).filter(|&cost| cost <= most);
+    // The letters alone rule out most words.
+    cost(edits).and_then(|_| cost(strsim::osa_distance(word, other)))
 }
 
 /// Returns the words with the least cost, or the word that `word` abbreviates.
@@ -173,14 +157,12 @@ fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Vec<
             continue;
         }
         *budget -= 1;
-        let cost = cost(word, candidate);
+        let Some(cost) = cost(word, candidate, least) else { continue };
         if cost < least {
             best.clear();
             least = cost;
         }
-        if cost == least {
-            best.push(candidate);
-        }
+        best.push(candidate);
     }
     if best.is_empty() {
         best.extend(short_for(word, candidates));

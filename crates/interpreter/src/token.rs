@@ -172,15 +172,13 @@ fn closing(open: char) -> Option<&'static str> {
 fn push_plain(query: &str, range: Range<usize>, lexicon: &Lexicon, tokens: &mut Vec<Token>) {
     let text = query.get(range.clone()).unwrap_or_default();
     let offset = range.start;
-    let pieces = fold::pieces(text, CamelCase::Keep, usize::MAX);
+    let pieces: Vec<Piece> = fold::pieces(text, CamelCase::Keep).collect();
     let mut at = 0;
     while let Some(piece) = pieces.get(at) {
         let start = offset + piece.span.start;
         let glued = ends_glued(query, start);
         let (folded, kind, used) = if let Some((word, used)) = slashed(&pieces, at, text, lexicon) {
             (word.to_owned(), TokenKind::Word, used)
-        } else if let Some((code, used)) = flag_code(&pieces, at) {
-            (code, TokenKind::Word, used)
         } else if piece.kind == PieceKind::Symbol {
             let (symbol, used) = symbol(piece, text);
             let kind = symbol_kind(&symbol, &pieces, at, used, glued);
@@ -191,8 +189,8 @@ fn push_plain(query: &str, range: Range<usize>, lexicon: &Lexicon, tokens: &mut 
             (piece.folded.clone(), kind, 1)
         };
         let end = pieces.get(at + used - 1).map_or(start, |last| offset + last.span.end);
-        let capital = flag_letter(piece).is_some();
-        tokens.push(Token { kind, folded, span: start..end, glued, joint: piece.joint, capital });
+        let (joint, capital) = (piece.joint, false);
+        tokens.push(Token { kind, folded, span: start..end, glued, joint, capital });
         at += used;
     }
 }
@@ -216,18 +214,6 @@ fn slashed<'l>(
         let ends = !text.get(end..)?.starts_with(char::is_alphanumeric) || word.ends_with('/');
         (found && ends && used > 0).then_some((word, used))
     })
-}
-
-/// Returns the country code of two regional indicators.
-fn flag_code(pieces: &[Piece], at: usize) -> Option<(String, usize)> {
-    let code = [flag_letter(pieces.get(at)?)?, flag_letter(pieces.get(at + 1)?)?];
-    Some((code.iter().collect(), 2))
-}
-
-/// Returns the letter of a regional indicator.
-fn flag_letter(piece: &Piece) -> Option<char> {
-    let index = u32::from(piece.folded.chars().next()?).checked_sub(u32::from('\u{1F1E6}'))?;
-    ('a'..='z').nth(usize::try_from(index).ok()?)
 }
 
 fn symbol(piece: &Piece, text: &str) -> (String, usize) {
@@ -297,7 +283,7 @@ fn mark_capitals(query: &str, tokens: &mut [Token]) {
         let text = query.get(token.span.clone()).unwrap_or_default();
         let upper = text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase);
         let capitalized = token.span.start > 0 && text.starts_with(char::is_uppercase);
-        token.capital |= (upper || capitalized) && !shouting && token.kind == TokenKind::Word;
+        token.capital = (upper || capitalized) && !shouting && token.kind == TokenKind::Word;
     }
 }
 

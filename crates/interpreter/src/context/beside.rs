@@ -1,6 +1,6 @@
 //! The label next to a value, which determines the value's category (rule 11).
 
-use super::{Class, JOINS, ParseContext, Role};
+use super::{CueSet, JOINS, ParseContext, Role};
 
 /// Maximum distance from a value back to its label, in elements.
 const FARTHEST_LABEL: usize = 14;
@@ -8,10 +8,9 @@ const FARTHEST_LABEL: usize = 14;
 impl ParseContext<'_> {
     /// Returns the category of the preceding value in a list.
     pub(super) fn listed_category(&self, at: usize) -> Option<usize> {
-        const JOINTS: [Class; 6] =
-            [Class::And, Class::Or, Class::Comma, Class::But, Class::Not, Class::Except];
-        let mut before = self.previous(at).filter(|&joint| self.is_any(joint, &JOINTS))?;
-        while self.is_any(before, &JOINTS) {
+        const JOINTS: CueSet = cues![And, Or, Comma, But, Not, Except];
+        let mut before = self.previous(at).filter(|&joint| self.is_any(joint, JOINTS))?;
+        while self.is_any(before, JOINTS) {
             before = self.previous(before)?;
         }
         match self.role(before) {
@@ -56,7 +55,7 @@ impl ParseContext<'_> {
         let category = self.fitting(label, values)?;
         // In "chrome environment: staging" the label belongs to the next value.
         let next = label + 1;
-        let begins = self.is_any(next, &[Class::Is, Class::Eq, Class::Ne])
+        let begins = self.is_any(next, cues![Is, Eq, Ne])
             && !self.is_idle(next)
             && !self.is_boundary(next)
             && self.candidates(self.next(next)).iter().any(|found| found.0 == category);
@@ -65,18 +64,8 @@ impl ParseContext<'_> {
 
     /// Returns the label before a value, its category, and `true` unless a list separates them.
     fn label_before(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize, bool)> {
-        const LINKS: [Class; 10] = [
-            Class::Is,
-            Class::Eq,
-            Class::Ne,
-            Class::Not,
-            Class::Except,
-            Class::Only,
-            Class::Both,
-            Class::Neither,
-            Class::Contains,
-            Class::InLabel,
-        ];
+        const LINKS: CueSet =
+            cues![Is, Eq, Ne, Not, Except, Only, Both, Neither, Contains, InLabel];
         let mut tied = true;
         for before in (0..at).rev().take(FARTHEST_LABEL) {
             if matches!(self.role(before), Role::Label | Role::Context(_)) {
@@ -84,13 +73,13 @@ impl ParseContext<'_> {
             }
             if self.is_mate(before, values) {
                 tied = false;
-            } else if self.is_any(before, &JOINS) {
+            } else if self.is_any(before, JOINS) {
                 tied = false;
                 // Only a list of values continues after a conjunction or comma.
                 if !before.checked_sub(1).is_some_and(|earlier| self.is_mate(earlier, values)) {
                     return None;
                 }
-            } else if !self.is_any(before, &LINKS)
+            } else if !self.is_any(before, LINKS)
                 && !self.is_idle(before)
                 && self.word(before) != "("
             {

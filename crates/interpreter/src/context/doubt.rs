@@ -35,8 +35,8 @@ impl ParseContext<'_> {
         let denied = mention.extent == ValueCoverage::Whole
             && mention.value_tier == MatchConfidence::Exact
             && token.folded.len() > 2
-            && self.follows_any(at, &[Class::Not, Class::Except, Class::Neither, Class::Nor])
-            && (self.is_boundary(next) || self.is_any(next, &JOINS));
+            && self.follows_any(at, cues![Not, Except, Neither, Nor])
+            && (self.is_boundary(next) || self.is_any(next, JOINS));
         if place || denied && !generic || self.lists_with_value(at, mention) {
             return false;
         }
@@ -64,31 +64,14 @@ impl ParseContext<'_> {
     }
 
     fn is_verb_used_as_value(&self, at: usize) -> bool {
-        const GOVERNS: [Class; 13] = [
-            Class::Not,
-            Class::Except,
-            Class::No,
-            Class::Only,
-            Class::Neither,
-            Class::Nor,
-            Class::Remove,
-            Class::Add,
-            Class::Keep,
-            Class::Switch,
-            Class::Replace,
-            Class::InsteadOf,
-            Class::Unexclude,
+        const GOVERNS: CueSet = cues![
+            Not, Except, No, Only, Neither, Nor, Remove, Add, Keep, Switch, Replace, InsteadOf,
+            Unexclude
         ];
         let before = self.previous(at);
         let governed = before
-            .is_some_and(|before| self.is_any(before, &GOVERNS) && !self.is(before, Class::Polite));
-        // "bonds, sorry, options"
-        let pause = before.filter(|&before| self.is(before, Class::Comma));
-        let corrects = pause
-            .and_then(|pause| self.previous(pause))
-            .or(before)
-            .is_some_and(|before| self.is(before, Class::Correction));
-        let idle = |&other: &usize| self.is_any(other, &[Class::Only, Class::Any, Class::Instead]);
+            .is_some_and(|before| self.is_any(before, GOVERNS) && !self.is(before, Class::Polite));
+        let idle = |&other: &usize| self.is_any(other, cues![Only, Any, Instead]);
         let last = (0..at).rev().find(|it| !idle(it));
         let next = (at + 1..self.elements.len()).find(|it| !idle(it));
         let pauses = |other: Option<usize>| other.is_none_or(|it| self.is(it, Class::Comma));
@@ -101,7 +84,6 @@ impl ParseContext<'_> {
         let described = at.checked_sub(1).is_some_and(|it| !self.candidates(it).is_empty())
             && self.is_boundary(at + 1);
         governed
-            || corrects
             || alone
             || described
             || noun_follows
@@ -111,7 +93,7 @@ impl ParseContext<'_> {
 
     /// `true` if a list joins the element with a value of the same category.
     pub(super) fn lists_with_value(&self, at: usize, mention: &Mention) -> bool {
-        let joins = |other: usize| self.is_any(other, &JOINS);
+        let joins = |other: usize| self.is_any(other, JOINS);
         let after = self.next(at);
         let mut following = after;
         while joins(following) {

@@ -19,7 +19,6 @@ impl ParseContext<'_> {
     /// "start over with firefox", "reset" alone. An exception word after the phrase belongs to it.
     pub(crate) fn reset_end(&self, at: usize) -> Option<usize> {
         let next = self.next(at);
-        let of_label = self.is_label(next) && next == at + 1 && self.is(at, Class::Remove);
         // "get rid of everything resolved"
         let last = self.element(at).and_then(|element| element.tokens.end.checked_sub(1));
         let all = last
@@ -37,7 +36,7 @@ impl ParseContext<'_> {
             object = self.next(object);
         }
         let described = self.names_value(object) && all;
-        if self.is(at, Class::Reset) && !of_label && !described {
+        if self.is(at, Class::Reset) && !described {
             let after = self.next(next);
             let named = self.is_label(after) || self.names_value(after);
             let but = self.is(next, Class::But) && self.word(next) != "." && named;
@@ -48,14 +47,13 @@ impl ParseContext<'_> {
         while self.is(end, Class::FilterNoun) {
             end = self.next(end);
         }
-        let alone =
-            self.is_boundary(end) || self.is_any(end, &[Class::And, Class::Add, Class::Switch]);
+        let alone = self.is_boundary(end) || self.is_any(end, cues![And, Add, Switch]);
         (self.is(at, Class::ResetVerb) && alone).then_some(at + 1)
     }
 
     /// `true` if the preceding word negates an edit: "don't remove chrome", "no reset".
     pub(crate) fn is_forbidden(&self, at: usize) -> bool {
-        self.follows_any(at, &[Class::Not, Class::No, Class::Inability])
+        self.follows_any(at, cues![Not, No, Inability])
     }
 
     /// `true` if a word corrects instead of negating: "no, firefox", "no wait".
@@ -64,7 +62,7 @@ impl ParseContext<'_> {
             && self.element(at).is_some_and(|element| element.tokens.len() == 1)
             && self.says(at, Word::Interjection);
         self.is(at, Class::Interjection)
-            || bare && self.is_any(at + 1, &[Class::Comma, Class::Correction, Class::Switch])
+            || bare && self.is_any(at + 1, cues![Comma, Correction, Switch])
     }
 
     /// Returns the values that "replace nina with leo" removes.

@@ -2,7 +2,8 @@
 //! or none.
 
 use super::{
-    Class, JOINS, Key, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role, Word, fold,
+    Class, CueSet, JOINS, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role, Word,
+    fold,
 };
 
 /// The value that the query gives a boolean label, before negation.
@@ -42,8 +43,8 @@ impl ParseContext<'_> {
     }
 
     /// `true` if a label only names what has a value: "orders from Poland", next to Order status.
-    /// With `plurals`, also if it is the plural of a whole label: "hide tests from ali".
-    pub(crate) fn is_bearer(&self, at: usize, plurals: bool) -> bool {
+    /// Also the plural of a whole label: "hide tests from ali".
+    pub(crate) fn is_bearer(&self, at: usize) -> bool {
         let links = |it: &usize| {
             self.is_idle(*it)
                 || [Word::Preposition, Word::Head, Word::Copula]
@@ -59,7 +60,7 @@ impl ParseContext<'_> {
             if self.catalog.kind(category) == Kind::Boolean {
                 return false;
             } else if label.full {
-                return plurals && !before && !open && label.tier == MatchConfidence::Stem;
+                return !before && !open && label.tier == MatchConfidence::Stem;
             }
             let name =
                 self.catalog.category(category).map(|facts| fold::atoms(facts.plain_label()));
@@ -90,19 +91,10 @@ impl ParseContext<'_> {
 
     /// Returns the element after a label and its `is` or colon.
     pub(crate) fn after_is(&self, at: usize) -> usize {
-        const LINKS: [Class; 4] = [Class::Is, Class::Eq, Class::Carrier, Class::Polite];
-        const SAYS: [Class; 8] = [
-            Class::AfterAny,
-            Class::Yes,
-            Class::False,
-            Class::AfterAbsent,
-            Class::AfterPresent,
-            Class::Not,
-            Class::No,
-            Class::Comma,
-        ];
+        const LINKS: CueSet = cues![Is, Eq, Carrier, Polite];
+        const SAYS: CueSet = cues![AfterAny, Yes, False, AfterAbsent, AfterPresent, Not, No, Comma];
         let mut next = self.next(at);
-        while self.is_any(next, &LINKS) && !self.is_any(next, &SAYS) {
+        while self.is_any(next, LINKS) && !self.is_any(next, SAYS) {
             next = self.next(next);
         }
         next
@@ -125,14 +117,11 @@ impl ParseContext<'_> {
             && !(self.is(next, Class::No) && self.is_label_of(polar, category))
         {
             (self.on(label, next, false), next)
-        } else if self.is(next, Class::Not) && self.is_any(polar, &[Class::Yes, Class::False]) {
+        } else if self.is(next, Class::Not) && self.is_any(polar, cues![Yes, False]) {
             (!self.on(label, polar, self.is(polar, Class::Yes)), polar)
         } else if let Some(last) = self.denied_rest_of_label(at, category) {
             // "index not used" for Index used.
             (!label.positive, last)
-        } else if tied && self.is(next, Class::AfterAbsent) && self.is_boundary(self.next(next)) {
-            // "replay missing" for Has replay
-            (!label.positive, next)
         } else {
             return self.implied_boolean(at, label);
         };
@@ -143,10 +132,8 @@ impl ParseContext<'_> {
     fn implied_boolean(&self, at: usize, label: &LabelLink) -> Option<BooleanMention> {
         let mut telling = label.telling;
         if let Some(before) = self.previous(at) {
-            telling |= self.is_any(
-                before,
-                &[Class::No, Class::WithPresence, Class::NotContains, Class::Not, Class::Except],
-            ) && !self.says(before, Word::Nothing);
+            telling |= self.is_any(before, cues![No, WithPresence, NotContains, Not, Except])
+                && !self.says(before, Word::Nothing);
         }
         let either = self.is_or_not(at + 1);
         let (category, value) = (label.category, label.positive);
@@ -172,7 +159,7 @@ impl ParseContext<'_> {
     /// Returns the category and operator of "with a user", "release is missing" or "email is set",
     /// and the first element after the phrase.
     pub(crate) fn presence_said(&self, at: usize) -> Option<(usize, Operator, usize)> {
-        const VALUED: [Class; 4] = [Class::Is, Class::Eq, Class::Ne, Class::Contains];
+        const VALUED: CueSet = cues![Is, Eq, Ne, Contains];
         let labels = self
             .as_labels(at)
             .iter()
@@ -201,37 +188,36 @@ impl ParseContext<'_> {
         } else if self.is(after, Class::AfterPresent) {
             Operator::IsSet
         } else {
-            let valued =
-                self.is_any(next, &VALUED) && !self.is_any(next, &[Class::Polite, Class::InLabel]);
-            let present = self.follows_any(at, &[Class::WithPresence]) && !valued;
+            let valued = self.is_any(next, VALUED) && !self.is_any(next, cues![Polite, InLabel]);
+            let present = self.follows_any(at, cues![WithPresence]) && !valued;
             present.then_some(Operator::IsSet)?
         };
         let last = after.min(self.elements.len().saturating_sub(1));
-        let said = self.is_any(last, &[Class::AfterAbsent, Class::AfterPresent]);
+        let said = self.is_any(last, cues![AfterAbsent, AfterPresent]);
         Some((category, operator, if said { last + 1 } else { at + 1 }))
     }
 
     /// Returns the labels of "any browser", "regardless of store or brand" or "browser doesn't
     /// matter".
     pub(crate) fn any_phrase(&self, at: usize) -> Option<AnyPhrase> {
-        const ANY: [Class; 3] = [Class::Any, Class::Regardless, Class::Is];
+        const ANY: CueSet = cues![Any, Regardless, Is];
         if let Some(category) = self.preferred(at) {
             let after = self.after_is(at);
             let ends = self.is_boundary(self.next(after)) || !self.is(after, Class::Any);
             let any = AnyPhrase { labels: vec![(at, category)], end: after + 1 };
             return (self.is(after, Class::AfterAny) && ends).then_some(any);
         }
-        if !self.is_any(at, &[Class::Any, Class::Regardless]) {
+        if !self.is_any(at, cues![Any, Regardless]) {
             return None;
         }
         let mut label = self.next(at);
-        while self.is_any(label, &ANY) {
+        while self.is_any(label, ANY) {
             label = self.next(label);
         }
         let mut labels = vec![(label, self.label_of_any(at, label)?)];
         loop {
             let next = self.next(label + 1);
-            let joined = self.is_any(label + 1, &JOINS);
+            let joined = self.is_any(label + 1, JOINS);
             match self.label_of_any(at, next).filter(|&it| joined && self.catalog.has_filter(it)) {
                 Some(category) => labels.push((next, category)),
                 None => return Some(AnyPhrase { labels, end: label + 1 }),
@@ -243,7 +229,7 @@ impl ParseContext<'_> {
     /// Returns the category of "any browser" or "regardless of the os", but not of "any browser:
     /// chrome".
     fn label_of_any(&self, at: usize, label: usize) -> Option<usize> {
-        if self.is_bearer(label, false) {
+        if self.is_bearer(label) {
             // "all orders from Poland"
             return None;
         }
@@ -265,20 +251,13 @@ impl ParseContext<'_> {
         // "not allowed" is a single phrase.
         let own = self.element(cursor).filter(|element| element.tokens.len() > 1);
         let last = own.and_then(|element| self.tokens.get(element.tokens.end - 1));
-        if self.is_any(cursor, &[Class::AfterNot, Class::AfterAbsent])
-            && last.is_some_and(|token| self.label_means(category, &token.folded))
+        if self.is_any(cursor, cues![AfterNot, AfterAbsent])
+            && last.is_some_and(|token| self.label_has(category, &[&token.folded]))
         {
             return Some(cursor);
         }
         let denied =
-            self.is(cursor, Class::Not) && self.label_means(category, self.word(cursor + 1));
+            self.is(cursor, Class::Not) && self.label_has(category, &[self.word(cursor + 1)]);
         denied.then_some(cursor + 1)
-    }
-
-    /// `true` if a category's label contains a word or one of its synonyms.
-    fn label_means(&self, category: usize, word: &str) -> bool {
-        let mut concepts = self.lexicon.concepts_of(Key::of([word])).iter();
-        self.label_has(category, &[word])
-            || concepts.any(|found| self.label_has(category, self.lexicon.members(found.0)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Class, JOINS, Kind, Operator, ParseContext, TokenKind, Word};
+use super::{Class, CueSet, JOINS, Kind, Operator, ParseContext, TokenKind, Word};
 
 /// A text and its elements.
 pub(crate) type Text = (Range<usize>, String);
@@ -26,8 +26,7 @@ impl ParseContext<'_> {
         }
         open.peek().is_some()
             && open.all(|found| !found.full || !self.label_is(found.category, Word::Prose))
-            && (self.says(link, Word::Several)
-                || self.is_any(link, &[Class::WithPresence, Class::No]))
+            && (self.says(link, Word::Several) || self.is_any(link, cues![WithPresence, No]))
             && self.names_value(value)
     }
 
@@ -79,11 +78,10 @@ impl ParseContext<'_> {
             let end = text.0.end;
             found.push(text);
             at = end;
-            while self.is_any(at, &JOINS) && !self.is(at, Class::Add) {
+            while self.is_any(at, JOINS) && !self.is(at, Class::Add) {
                 at += 1;
             }
-            let joined =
-                (end..at).any(|join| self.is_any(join, &[Class::Or, Class::And, Class::Nor]));
+            let joined = (end..at).any(|join| self.is_any(join, cues![Or, And, Nor]));
             let word = self.is_free(at) && (self.is_word(at) || self.is_identifier_at(at));
             let alike =
                 self.address_sign(start).is_some_and(|it| Some(it) == self.address_sign(at));
@@ -114,9 +112,8 @@ impl ParseContext<'_> {
             // The dot of an initial does not end a text: "M. Oliver".
             let before = self.elements.get(end - 1)?;
             let initial = self.word(end) == "." && is_capital(self.text(before.tokens.clone()));
-            let punctuation = !initial
-                && self.is_any(end, &[Class::Comma, Class::Stop, Class::But])
-                && !glued(element.tokens.end);
+            let punctuation =
+                !initial && self.is_any(end, cues![Comma, Stop, But]) && !glued(element.tokens.end);
             let apart = !glued(element.tokens.start);
             if punctuation || apart && (chunk || self.ends_text(end)) {
                 break;
@@ -137,28 +134,13 @@ impl ParseContext<'_> {
 
     /// `true` if running text ends before this element.
     fn ends_text(&self, at: usize) -> bool {
-        const STEERS: [Class; 8] = [
-            Class::Comma,
-            Class::And,
-            Class::Or,
-            Class::But,
-            Class::Stop,
-            Class::Except,
-            Class::Neither,
-            Class::AfterAdd,
-        ];
-        const BOUNDS: [Class; 6] =
-            [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::No, Class::Not];
+        const STEERS: CueSet = cues![Comma, And, Or, But, Stop, Except, Neither, AfterAdd];
         let timed = self.element(at).is_some_and(|element| element.time);
-        if self.is_any(at, &STEERS) && !self.is(at, Class::InLabel)
-            || timed
-            || self.says(at, Word::EndsText)
-        {
+        if self.is_any(at, STEERS) && !self.is(at, Class::InLabel) || timed {
             return true;
         }
         let next = self.next(at);
-        self.says(at, Word::BeforePlace)
-            && (!self.is_other(next) || self.is_any(next, &BOUNDS) || self.is_number(next))
+        self.says(at, Word::BeforePlace) && (!self.is_other(next) || self.is_number(next))
     }
 
     /// Returns the word of the query that begins at an element, with its signs and digits.
@@ -191,9 +173,8 @@ impl ParseContext<'_> {
     /// `true` if a word with signs, digits or capitals begins here: a path, a name, a code.
     pub(crate) fn is_identifier_at(&self, at: usize) -> bool {
         let word = self.chunk_at(at);
-        let signs = word.contains(['/', '_', '.', '@', '#', '\\'])
-            || word.contains('-') && word.len() > 1
-            || word.contains("::");
+        let signs =
+            word.contains(['/', '_', '.', '@', '#', '\\']) || word.contains('-') && word.len() > 1;
         let digits = word.contains(|c: char| c.is_ascii_digit());
         let camel = word.chars().skip(1).any(char::is_uppercase);
         word.contains(char::is_alphanumeric) && (signs || digits || camel)

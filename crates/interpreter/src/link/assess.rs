@@ -30,9 +30,6 @@ impl Words<'_> {
         let tokens = self.tokens.get(span.clone())?;
         let named = !mention.values.is_empty();
         let whole = named && mention.extent == ValueCoverage::Whole;
-        if !whole && tokens.first().is_some_and(|token| token.kind == TokenKind::Quoted) {
-            return None;
-        }
         // Signs inside a name count as words, so `over/under` outweighs its cue words.
         let words = tokens.iter().filter(|token| token.kind != TokenKind::Separator).count();
         let glued = tokens.iter().skip(1).all(|token| token.glued)
@@ -72,7 +69,7 @@ impl Words<'_> {
         let shared_part = is_shared_part(&full, &parts, catalog);
         if let Some(best) = full.iter().map(|found| found.0).min().filter(|_| !shared_part) {
             let values = in_order(full.iter().filter(|found| found.0 == best).map(|found| found.1));
-            let shared = catalog.distinct(&values) > 1;
+            let shared = catalog.distinct(values.iter().copied()) > 1;
             // London's airports, by their codes: all of them are meant.
             let is_code = |&(category, index): &(usize, usize)| {
                 !catalog.value(category, index).contains(char::is_lowercase)
@@ -102,7 +99,7 @@ impl Words<'_> {
         }
         let tier = parts.iter().map(|it| it.0.0).min().unwrap_or(MatchConfidence::Typo);
         let values = in_order(parts.iter().map(|it| it.0.1));
-        let shared = catalog.distinct(&values) > 1;
+        let shared = catalog.distinct(values.iter().copied()) > 1;
         let (extent, penalty) = if shared {
             (ValueCoverage::SharedPart, weights::SHARED_PENALTY)
         } else {
@@ -220,8 +217,6 @@ impl Words<'_> {
             let best = labels.iter().map(|label| label.tier).min();
             labels.retain(|label| Some(label.tier) == best);
             labels.extend(parted);
-        } else if labels.iter().any(|label| label.tier < MatchConfidence::Typo) {
-            labels.retain(|label| label.tier < MatchConfidence::Typo);
         }
         let worth = |label: &LabelLink| {
             let penalty = match words {
@@ -245,7 +240,7 @@ fn is_shared_part(full: &[Found], parts: &[(Found, bool)], catalog: &Catalog<'_>
         && full
             .iter()
             .all(|found| found.0 == MatchConfidence::Concept && sharers.contains(&found.1))
-        && catalog.distinct(&sharers) > 1
+        && catalog.distinct(sharers) > 1
 }
 
 /// Returns the rank of a confidence. Exact and stemmed parts have equal ranks.

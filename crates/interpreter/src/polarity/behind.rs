@@ -1,14 +1,16 @@
 //! Cues that govern the list before them: "chrome and firefox excluded", "jonas too".
 
 use super::clause::DENIES;
-use super::{Class, Conjunction, CueEffect, Governor, Kind, Member, Polarity, PolarityPass, Word};
+use super::{
+    Class, Conjunction, CueEffect, CueSet, Governor, Kind, Member, Polarity, PolarityPass, Word,
+};
 
 impl PolarityPass<'_, '_> {
     /// Applies a cue to the list before it, if it points there. Returns `false` if it does not.
     pub(super) fn governs_behind(&mut self, at: usize) -> bool {
         let context = self.context;
         let Some(&member) = self.mentions.last() else { return false };
-        let before = self.senses.get(member.at).and_then(|sense| sense.governor);
+        let before = self.governor_of(member.at);
         let follows = self.follows(member, at) || self.rejects(member, at);
         let effect = self.effect_after(member, at).filter(|_| follows);
         let after = effect.map(|force| (force, at + 1));
@@ -52,7 +54,7 @@ impl PolarityPass<'_, '_> {
         (member.end..at).all(|it| {
             context.is_used(it)
                 || context.is_label_of(it, member.category)
-                || context.is_any(it, &[Class::Generic, Class::Polite, Class::Is])
+                || context.is_any(it, cues![Generic, Polite, Is])
                 || context.says(it, Word::Modal)
                 || it + 1 == at && self.is_noun_before_denial(it)
         })
@@ -62,7 +64,7 @@ impl PolarityPass<'_, '_> {
     fn rejects(&self, member: Member, at: usize) -> bool {
         let context = self.context;
         let answers = context.is(at, Class::AfterNot) && context.is(at, Class::Interjection)
-            || context.is_any(at, &[Class::No, Class::Not]) && context.ends_sentence(at + 1);
+            || context.is_any(at, cues![No, Not]) && context.ends_sentence(at + 1);
         answers && at > member.end && context.is_boundary(at - 1) && self.follows(member, at - 1)
     }
 
@@ -84,8 +86,7 @@ impl PolarityPass<'_, '_> {
                 || !phrase && context.says(at, Word::Particle) && !ends;
             let denies = context.is(at, Class::Off) && (array || ends)
                 || context.is(at, Class::AfterNot) && !opens
-                || context.is_any(at, &[Class::No, Class::Not]) && self.rejects(member, at)
-                || self.is_suffix(at);
+                || context.is_any(at, cues![No, Not]) && self.rejects(member, at);
             denies.then_some(CueEffect::Deny)
         }
     }
@@ -94,7 +95,7 @@ impl PolarityPass<'_, '_> {
     /// is not", "warnings? hide them"), and the first element after its words.
     fn effect_alone(&self, member: Member, at: usize) -> Option<(CueEffect, usize)> {
         let context = self.context;
-        let pronoun = context.is_any(at, &[Class::Except, Class::Remove])
+        let pronoun = context.is_any(at, cues![Except, Remove])
             && !context.is_forbidden(at)
             && self.means_by_pronoun(member, at);
         if pronoun {
@@ -107,7 +108,7 @@ impl PolarityPass<'_, '_> {
         let phrase = context.element(at).is_some_and(|it| it.tokens.len() > 1);
         let verb = context.is(at, Class::Except) && phrase;
         if self.last != Some(member.at)
-            || !context.is_any(at, &DENIES)
+            || !context.is_any(at, DENIES)
             || !context.names_value(member.at)
             || !context.is(at, Class::Not) && !bare && !verb
         {
@@ -121,7 +122,7 @@ impl PolarityPass<'_, '_> {
                 && context.is_label_of(next, member.category)
                 && !context.is(at, Class::No);
             let counting = context.is_other(next) && context.says(next, Word::Counting);
-            let idle = context.is_any(next, &[Class::Polite, Class::Is]);
+            let idle = context.is_any(next, cues![Polite, Is]);
             carrier = !own_label && (carrier || !counting && !idle);
             if carrier && !context.is(next, Class::Carrier) {
                 return None;
@@ -136,7 +137,7 @@ impl PolarityPass<'_, '_> {
     fn means_by_pronoun(&self, member: Member, verb: usize) -> bool {
         let context = self.context;
         let apart = verb.checked_sub(1).is_some_and(|it| context.is_boundary(it));
-        let free = self.senses.get(member.at).is_some_and(|sense| sense.governor.is_none());
+        let free = self.governor_of(member.at).is_none();
         apart
             && free
             && context.names_value(member.at)
@@ -149,27 +150,20 @@ impl PolarityPass<'_, '_> {
     fn is_noun_before_denial(&self, at: usize) -> bool {
         let context = self.context;
         let both = context.is(at, Class::Both);
-        let noun = context.is_any(at, &[Class::FilterNoun, Class::Carrier])
+        let noun = context.is_any(at, cues![FilterNoun, Carrier])
             || context.is_word(at) && !context.lexicon.is_verb(context.word(at))
             || context.is_label(at) && context.as_labels(at).iter().all(|label| !label.full);
         // "late payers out" does not negate, "banned accounts excluded" does.
         let sure = context.element(at + 1).is_some_and(|it| it.tokens.len() > 1)
             || !context.says(at + 1, Word::Particle);
         (noun && sure || both)
-            && context.is_any(at + 1, &[Class::AfterNot, Class::AfterAny])
+            && context.is_any(at + 1, cues![AfterNot, AfterAny])
             && self.ends_after(at + 1)
-    }
-
-    /// `true` for the end of "lead-free".
-    fn is_suffix(&self, at: usize) -> bool {
-        let glued = self.context.first_token(at).is_some_and(|token| token.glued);
-        glued && self.context.is_other(at) && self.context.says(at, Word::Free)
     }
 
     /// `true` for "ups out, dhl in", but not "payments out of Germany".
     fn ends_after(&self, at: usize) -> bool {
-        let ends = [Class::And, Class::Or];
-        self.context.is_boundary(at + 1) || self.context.is_any(at + 1, &ends)
+        self.context.is_boundary(at + 1) || self.context.is_any(at + 1, cues![And, Or])
     }
 
     /// Negates a value and the list that it ends. A list that only commas join is ambiguous
@@ -184,7 +178,7 @@ impl PolarityPass<'_, '_> {
             if tie.apart || denied && cue.force != CueEffect::Twice {
                 break;
             }
-            let joined = tie.by.has_any(&[Class::And, Class::Or]);
+            let joined = tie.by.has_any(cues![And, Or]);
             let only = joined && !tie.is(Class::Comma);
             if before.category != end.category {
                 // "urgent and German are out"
@@ -233,8 +227,7 @@ impl PolarityPass<'_, '_> {
         let part = |&it: &usize| !context.is_boundary(it);
         let mut clause = (0..at).rev().take_while(part);
         clause.find(head).is_some_and(|it| {
-            (it + 1..at)
-                .all(|it| !context.is_other(it) || context.is_any(it, &[Class::And, Class::Or]))
+            (it + 1..at).all(|it| !context.is_other(it) || context.is_any(it, cues![And, Or]))
         })
     }
 
@@ -242,19 +235,14 @@ impl PolarityPass<'_, '_> {
     /// the negator negates only the verb ("why does chrome not load").
     pub(super) fn leave_out_before(&mut self, at: usize) {
         let context = self.context;
-        let governed = |sense: &Polarity| sense.governor.is_some_and(|cue| cue.at == at);
-        let governed = |member: &Member| self.senses.get(member.at).is_some_and(governed);
+        let governed = |it: &Member| self.governor_of(it.at).is_some_and(|cue| cue.at == at);
         let clause = |it: &usize| !context.is_boundary(*it);
         let mut after = (at + 1..context.elements.len()).take_while(clause);
         let next = context.next(at);
-        // "android doesn't interest me", "tablets are not my concern"
-        let mut attitude = (at + 1..=at + 2).filter(|&it| context.says(it, Word::Speaker));
-        let attitude = attitude.any(|it| context.is_boundary(it + 1));
-        if !context.is_any(at, &[Class::Not, Class::No])
+        if !context.is_any(at, cues![Not, No])
             || !context.word(at).starts_with(char::is_alphabetic)
             || context.is_word(next)
                 && !context.says(next, Word::Head)
-                && !attitude
                 && !self.is_subject_of_relative(at)
             || self.senses.get(at).is_some_and(|sense| sense.part_of.is_some())
             || self.mentions.iter().any(governed)
@@ -262,7 +250,7 @@ impl PolarityPass<'_, '_> {
         {
             return;
         }
-        let joins = |it: &usize| context.is_any(*it, &[Class::And, Class::Or]);
+        let joins = |it: &usize| context.is_any(*it, cues![And, Or]);
         let mut before = (0..at).rev().take_while(|it| clause(it) && !joins(it));
         let value = before.find(|&it| context.names_value(it));
         let value = self.mentions.iter().position(|member| Some(member.at) == value);
@@ -273,14 +261,14 @@ impl PolarityPass<'_, '_> {
 
     /// Marks the mentions of this clause as added.
     pub(super) fn add_clause(&mut self) {
-        const ENDS: [Class; 4] = [Class::Comma, Class::But, Class::Stop, Class::Correction];
+        const ENDS: CueSet = cues![Comma, But, Stop, Correction];
         let Some(last) = self.last else { return };
         if self.continues_negation(last) {
             return;
         }
         let mut edge = last;
         for member in self.mentions.clone().into_iter().rev().filter(|it| it.at <= last) {
-            if (member.at..=edge).any(|at| self.context.is_any(at, &ENDS)) {
+            if (member.at..=edge).any(|at| self.context.is_any(at, ENDS)) {
                 break;
             }
             edge = member.at;
@@ -291,13 +279,12 @@ impl PolarityPass<'_, '_> {
     /// Negates the last mention like the previous one: "phone is out, tablet too". Returns `true`
     /// if it did.
     fn continues_negation(&mut self, last: usize) -> bool {
-        let governor = |at: usize| self.senses.get(at).and_then(|sense| sense.governor);
         let [.., before, member] = self.mentions[..] else { return false };
         // "phone is out, tablet too", "ignore phone. tablet too"
-        let cue = governor(before.at).filter(|cue| {
+        let cue = self.governor_of(before.at).filter(|cue| {
             cue.force.denies() && (cue.at > before.at || cue.force == CueEffect::Exclude)
         });
-        let same = member.at == last && governor(last).is_none();
+        let same = member.at == last && self.governor_of(last).is_none();
         let said = cue.filter(|_| same);
         if said.is_some() {
             self.set(last, |sense| sense.governor = said);

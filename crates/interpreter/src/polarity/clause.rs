@@ -3,12 +3,12 @@
 use crate::context::JOINS;
 
 use super::{
-    ActiveScope, Affix, Class, Conjunction, CueEffect, Element, Governor, PolarityPass, Role, Word,
+    ActiveScope, Affix, Class, Conjunction, CueEffect, CueSet, Element, Governor, PolarityPass,
+    Role, Word,
 };
 
 /// Negators.
-pub(super) const DENIES: [Class; 6] =
-    [Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne, Class::NotContains];
+pub(super) const DENIES: CueSet = cues![Not, Except, No, Neither, Ne, NotContains];
 
 impl PolarityPass<'_, '_> {
     pub(super) fn other(&mut self, at: usize) -> usize {
@@ -20,7 +20,7 @@ impl PolarityPass<'_, '_> {
         if self.governs_behind(at) {
             return at + 1;
         }
-        self.joint.apart |= !context.is_any(at, &JOINS);
+        self.joint.apart |= !context.is_any(at, JOINS);
         if self.excepts_from_all(at) {
             self.deny(at);
             return at + 1;
@@ -35,12 +35,7 @@ impl PolarityPass<'_, '_> {
             }
             return end;
         }
-        if let Some(any) = context.any_phrase(at) {
-            self.last = any.labels.last().map(|label| label.0);
-            self.take(at, any.end);
-            return any.end;
-        }
-        let denies = context.is_any(at, &DENIES);
+        let denies = context.is_any(at, DENIES);
         let heads = context.is(at, Class::AfterNot) && context.word(at + 1) == ":";
         let named = context.names_value(context.next(at));
         if named && context.is(at, Class::Regardless) && !context.is(at, Class::Polite)
@@ -54,7 +49,7 @@ impl PolarityPass<'_, '_> {
         } else if context.is(at, Class::Comma) {
             self.join(at);
             self.scope = self.scope.take().filter(|scope| !scope.is_to_deny());
-        } else if context.is_any(at, &[Class::But, Class::Stop]) && !context.is(at, Class::Except) {
+        } else if context.is_any(at, cues![But, Stop]) && !context.is(at, Class::Except) {
             self.adding = None;
             self.end_clause();
         } else if context.is_interjection(at)
@@ -65,8 +60,8 @@ impl PolarityPass<'_, '_> {
             self.deny(at);
         } else if context.is(at, Class::Likewise) && named {
             // "betas are out, and so are nightlies"
-            let last = self.mentions.last().and_then(|member| self.senses.get(member.at));
-            if let Some(governor) = last.and_then(|sense| sense.governor) {
+            let last = self.mentions.last();
+            if let Some(governor) = last.and_then(|member| self.governor_of(member.at)) {
                 self.govern(governor.at, governor.force);
             }
         } else if context.is(at, Class::Nor) {
@@ -80,7 +75,7 @@ impl PolarityPass<'_, '_> {
             // "not ignored and has a replay"
             self.end_negation();
         } else if self.adds(at) {
-        } else if context.is_any(at, &[Class::And, Class::Or]) {
+        } else if context.is_any(at, cues![And, Or]) {
             self.join(at);
         } else if let Some(replaced) = context.replacement(at) {
             self.adding = Some(vec![replaced.category]);
@@ -103,7 +98,7 @@ impl PolarityPass<'_, '_> {
             self.govern(at, if context.is_forbidden(at) { force.denied() } else { force });
         } else if context.is(at, Class::Instead) {
             self.end_negation();
-        } else if context.is_any(at, &[Class::Switch, Class::Raise]) {
+        } else if context.is_any(at, cues![Switch, Raise]) {
             self.switch(at);
         }
         at + 1
@@ -159,10 +154,8 @@ impl PolarityPass<'_, '_> {
 
     /// Records the conjunctions of an element.
     pub(super) fn join(&mut self, at: usize) {
-        const JOINTS: [Class; 4] = [Class::And, Class::Or, Class::Comma, Class::Stop];
-        if let Some(element) = self.context.element(at) {
-            JOINTS.into_iter().filter(|&it| element.is(it)).for_each(|it| self.joint.by.insert(it));
-        }
+        let cue = self.context.element(at).map(|element| element.cue).unwrap_or_default();
+        self.joint.by.add(cue.common(cues![And, Or, Comma, Stop]));
     }
 
     /// Reads a word without a meaning. A verb after `not` ends the reach of `not` ("can't pay on
@@ -222,7 +215,7 @@ impl PolarityPass<'_, '_> {
             return;
         } else if context.is(at, Class::No) {
             CueEffect::Lack
-        } else if context.is_any(at, &[Class::Except, Class::But]) {
+        } else if context.is_any(at, cues![Except, But]) {
             CueEffect::Exclude
         } else {
             CueEffect::Deny
@@ -235,15 +228,15 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let scope = self.scope.as_ref()?;
         let Governor { at: outer, force } = scope.governor;
-        let contrast = context.is_any(at, &[Class::Not, Class::Contrast]);
+        let contrast = context.is_any(at, cues![Not, Contrast]);
         let named = self.mentions.last().filter(|last| last.at > outer);
         // "exclude what isn't linux", "remove all that aren't German"
-        let relative = context.is_any(at, &[Class::Twice, Class::AnythingBut])
+        let relative = context.is_any(at, cues![Twice, AnythingBut])
             || (outer..at).any(|it| {
                 // In "drop everything that isn't linux" the verb contains the object.
                 let object = it > outer || force == CueEffect::Remove;
-                let head = context.is_any(it, &[Class::Generic, Class::Any, Class::Reset])
-                    || context.says(it, Word::Head);
+                let head =
+                    context.is_any(it, cues![Generic, Any, Reset]) || context.says(it, Word::Head);
                 object && head || context.is_label(it)
             });
         if force == CueEffect::Remove {
@@ -293,14 +286,14 @@ impl PolarityPass<'_, '_> {
         (context.is(at, Class::But) && context.word(at) != "."
             || context.says(at, Word::Exception) && label)
             && (context.names_value(after) || self.states_text(after))
-            && clause.any(|at| context.is_any(at, &[Class::Any, Class::Both]))
+            && clause.any(|at| context.is_any(at, cues![Any, Both]))
     }
 
     /// `true` if the clause negates and has named nothing yet: "don't show me anything but chrome".
     fn is_denied_already(&self, at: usize) -> bool {
-        const ALSO: [Class; 3] = [Class::Inability, Class::Remove, Class::Regardless];
+        const ALSO: CueSet = cues![Inability, Remove, Regardless];
         let inside = |at: &usize| !self.context.is_boundary(*at) && self.context.is_other(*at);
-        let denies = |at| self.context.is_any(at, &DENIES) || self.context.is_any(at, &ALSO);
+        let denies = |at| self.context.is_any(at, DENIES) || self.context.is_any(at, ALSO);
         (0..at).rev().take_while(inside).any(denies)
     }
 
@@ -326,15 +319,6 @@ impl PolarityPass<'_, '_> {
             return false;
         }
         let next = context.next(at);
-        // "chrome as well as firefox" is a list.
-        let list = context.is(at, Class::And)
-            && self.last.is_some()
-            && self.last == context.previous(at)
-            && context.names_value(next);
-        if list {
-            self.joint.by.insert(Class::And);
-            return true;
-        }
         let trails_off = self.trails_off(next);
         if (after && !before || trails_off) && self.last.is_some() {
             self.add_clause();

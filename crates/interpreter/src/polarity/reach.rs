@@ -1,6 +1,8 @@
 //! The reach of a cue.
 
-use super::{Affix, Class, CueEffect, Governor, Kind, MatchConfidence, PolarityPass, Role, Word};
+use super::{
+    Affix, Class, CueEffect, CueSet, Governor, Kind, MatchConfidence, PolarityPass, Role, Word,
+};
 
 impl PolarityPass<'_, '_> {
     /// Returns the edit that governs a value or label. The edit ends with its list.
@@ -77,15 +79,15 @@ impl PolarityPass<'_, '_> {
     pub(super) fn turn_instead(&mut self, at: usize, category: usize) {
         let context = self.context;
         let listed = |it: &usize| {
-            context.is_any(*it, &[Class::And, Class::Or])
+            context.is_any(*it, cues![And, Or])
                 || matches!(*context.role(*it), Role::Values { category: own, .. } if own == category)
         };
         let after = (at + 1..context.elements.len()).find(|it| !listed(it));
-        let ends = |it| context.is_any(it, &[Class::Instead, Class::Only]);
+        let ends = |it| context.is_any(it, cues![Instead, Only]);
         // "no typeerrors, rangeerrors are fine"
         let approved = (at + 1..context.elements.len())
             .take_while(|&it| context.is_idle(it))
-            .find(|&it| context.is_any(it, &[Class::Approved, Class::Yes]));
+            .find(|&it| context.is_any(it, cues![Approved, Yes]));
         let approved = approved.is_some_and(|it| context.is_boundary(context.next(it)));
         if self.joint.is(Class::Comma) && (approved || after.is_some_and(ends)) {
             self.end_negation();
@@ -95,16 +97,7 @@ impl PolarityPass<'_, '_> {
     /// Returns the category of a label that a negation says has no value: "no release", "without a
     /// user".
     pub(super) fn lacking(&self, at: usize, cue: Governor, first: bool) -> Option<usize> {
-        const LEADS: [Class; 8] = [
-            Class::And,
-            Class::Or,
-            Class::Nor,
-            Class::Comma,
-            Class::Any,
-            Class::WithPresence,
-            Class::Mentions,
-            Class::Contains,
-        ];
+        const LEADS: CueSet = cues![And, Or, Nor, Comma, Any, WithPresence, Mentions, Contains];
         let context = self.context;
         let labels = context.as_labels(at);
         let before = context.previous(at)?;
@@ -116,16 +109,16 @@ impl PolarityPass<'_, '_> {
             // "no sites with a playground" negates the playground.
             return None;
         }
-        if context.is_any(with, &[Class::Except, Class::AnythingBut]) {
+        if context.is_any(with, cues![Except, AnythingBut]) {
             // "no tickets except German" wants German.
             return None;
         }
         let direct = before == cue.at
-            || context.is_any(before, &LEADS)
+            || context.is_any(before, LEADS)
             || before > cue.at && context.is_word(before);
         // "not chrome, release 5": a condition of its own.
         let next = context.next(at);
-        let ends = context.is_boundary(next) || context.is_any(next, &LEADS);
+        let ends = context.is_boundary(next) || context.is_any(next, LEADS);
         if !direct || !first && !ends {
             return None;
         }
@@ -142,21 +135,13 @@ impl PolarityPass<'_, '_> {
         }
     }
 
-    /// `true` if `only` follows a value of the category.
-    pub(super) fn only_follows(&self, category: usize) -> bool {
-        (0..self.context.elements.len()).any(|at| {
-            matches!(*self.context.role(at), Role::Values { category: own, .. } if own == category)
-                && self.context.is(self.context.next(at), Class::Only)
-        })
-    }
-
     /// `true` for "drive not syncing" and the value sync: the verb is negated, not the value.
     pub(super) fn is_action(&self, at: usize) -> bool {
         let mention = self.context.element(at).and_then(|element| element.mention.as_ref());
         let stemmed = mention.is_some_and(|mention| mention.value_tier == MatchConfidence::Stem);
         let direct = self.scope.as_ref().is_some_and(|scope| {
             scope.governor.force == CueEffect::Deny
-                && !self.context.is_any(scope.governor.at, &[Class::Neither, Class::Nor])
+                && !self.context.is_any(scope.governor.at, cues![Neither, Nor])
                 && self.context.previous(at) == Some(scope.governor.at)
         });
         stemmed && direct && self.context.lexicon.has_affix(self.context.word(at), Affix::Gerund)

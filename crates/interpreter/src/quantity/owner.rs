@@ -1,6 +1,6 @@
 //! The category of a number.
 
-use super::{Class, JOINS, Kind, Operator, ParseContext, Quantity, Word};
+use super::{Class, CueSet, JOINS, Kind, Operator, ParseContext, Quantity, Word};
 
 /// A category, and the label that determined it.
 pub(crate) type Owner = (usize, Option<usize>);
@@ -28,7 +28,6 @@ impl ParseContext<'_> {
         let number = self.free_number(quantity.at)?;
         let measured = self.measured(quantity);
         let named = measured.iter().find(|it| self.clause_names(quantity.at, **it));
-        let again = measured.iter().find(|it| Some(**it) == last);
         let continues = if compared {
             !number.is_weak()
         } else {
@@ -37,7 +36,7 @@ impl ParseContext<'_> {
         self.label_of_list(quantity)
             .or_else(|| self.numeric_of(Word::Year).filter(|_| compared && number.is_year()))
             .or_else(|| self.catalog.age_category().filter(|_| quantity.ago))
-            .or(named.or(again).or(measured.first()).copied().filter(|_| compared))
+            .or(named.or(measured.first()).copied().filter(|_| compared))
             .or(last.filter(|_| continues || quantity.negator.is_some()))
     }
 
@@ -72,9 +71,6 @@ impl ParseContext<'_> {
 
     /// Returns a numeric category that a label names, preferably one that fits the number's unit.
     fn fitting_number(&self, quantity: &Quantity, at: usize) -> Option<usize> {
-        if self.is_other(at) || self.names_value(at) {
-            return None;
-        }
         let labels = self.labels(at).iter().map(|label| label.category);
         let mut numeric = labels.filter(|&it| self.catalog.kind(it) == Kind::Numeric).peekable();
         let first = numeric.peek().copied();
@@ -92,7 +88,7 @@ impl ParseContext<'_> {
     fn label_beside(&self, quantity: &Quantity) -> Option<Owner> {
         let mut before = quantity.start.checked_sub(1);
         while let Some(at) = before {
-            let copula = self.is_any(at, &[Class::Is, Class::Not]) && !self.is_boundary(at);
+            let copula = self.is_any(at, cues![Is, Not]) && !self.is_boundary(at);
             let link = self.is(at, Class::BeforeNumber);
             let unit = self.is_word(at) && self.lexicon.unit(self.word(at)).is_some();
             if !(copula || link || unit || self.is_idle(at)) {
@@ -125,7 +121,7 @@ impl ParseContext<'_> {
     /// Returns the category of the label after a list of numbers: "3 or 4 stops".
     fn label_of_list(&self, quantity: &Quantity) -> Option<usize> {
         let mut end = quantity.end;
-        while self.is_any(end, &JOINS) && self.free_number(end + 1).is_some() {
+        while self.is_any(end, JOINS) && self.free_number(end + 1).is_some() {
             end += 2;
         }
         let exact = quantity.operator.is_none_or(|operator| operator == Operator::Is);
@@ -172,8 +168,8 @@ impl ParseContext<'_> {
 
     /// `true` if the number edits a filter: "make it 500", "500 instead".
     fn is_number_edit(&self, quantity: &Quantity) -> bool {
-        const EDITS: [Class; 3] = [Class::Switch, Class::Raise, Class::Correction];
-        (0..quantity.at).any(|at| self.is_any(at, &EDITS))
+        const EDITS: CueSet = cues![Switch, Raise, Correction];
+        (0..quantity.at).any(|at| self.is_any(at, EDITS))
             || self.is(self.next(quantity.at), Class::Instead)
     }
 

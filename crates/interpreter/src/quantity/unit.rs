@@ -35,10 +35,6 @@ impl ParseContext<'_> {
             let mut units = long.filter_map(|atom| lexicon.unit(&atom.folded));
             return units.find(Unit::is_time);
         };
-        // `W` is not a week.
-        if bracket.starts_with("W)") || bracket.starts_with("W]") {
-            return lexicon.unit(WATT);
-        }
         let folded = fold::fold(bracket.trim_end_matches([')', ']', ' ']).trim());
         let mut words = folded.split(' ').filter_map(|word| lexicon.unit(word));
         lexicon
@@ -100,9 +96,6 @@ impl ParseContext<'_> {
         }
     }
 }
-
-/// The unit that labels abbreviate as W.
-const WATT: &str = "watt";
 
 /// `true` if a factor is binary: a power of two.
 fn is_binary(factor: (i128, i128)) -> bool {

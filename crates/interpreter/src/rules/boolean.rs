@@ -1,6 +1,6 @@
 //! The value of a boolean category (rule 5).
 
-use super::{Class, Effect, Operator, Reading, Selection, View};
+use super::{Effect, Operator, Reading, Selection, View};
 
 pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let said = view.context.boolean_said(at)?;
@@ -23,7 +23,7 @@ fn said_again(view: &View<'_>, at: usize, category: usize) -> bool {
     let same = |next: &usize| context.boolean_said(*next).is_some_and(|it| it.category == category);
     let again = (at + 1..=at + 3).find(same);
     again.is_some_and(|next| {
-        (at + 1..next).all(|between| !context.is_any(between, &[Class::And, Class::Or]))
+        (at + 1..next).all(|between| !context.is_any(between, cues![And, Or]))
             && view.sense(next).part_of.is_none()
     })
 }

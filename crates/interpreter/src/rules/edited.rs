@@ -1,6 +1,6 @@
 //! Removes or keeps the filters of a category, or its filter with a value.
 
-use super::{Class, CueEffect, Effect, Kind, Reading, Role, Selection, View};
+use super::{CueEffect, Effect, Kind, Reading, Role, Selection, View};
 
 pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
@@ -28,8 +28,8 @@ pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     }
     let category = context.preferred(at)?;
     let all = Selection::of(category);
-    if context.follows_any(at, &[Class::Keep])
-        && context.follows_any(at, &[Class::Only])
+    if context.follows_any(at, cues![Keep])
+        && context.follows_any(at, cues![Only])
         && context.catalog.has_filter(category)
         && (noun || context.is_boundary(context.next(at)))
     {

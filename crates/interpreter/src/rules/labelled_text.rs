@@ -1,6 +1,6 @@
 //! A label and a text of its category, after or before it (rule 8).
 
-use super::{COMPARES, Class, Effect, ParseContext, Reading, View, Word};
+use super::{COMPARES, Class, CueSet, Effect, ParseContext, Reading, View, Word};
 use crate::context::trimmed;
 
 pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
@@ -18,7 +18,7 @@ fn text_after(view: &View<'_>, at: usize) -> Option<Reading> {
         cursor += 1;
     }
     // "no promo code was used" is about presence.
-    let absent = context.follows_any(at, &[Class::No]);
+    let absent = context.follows_any(at, cues![No]);
     if absent && context.is(cursor, Class::Is) && context.word(cursor) != ":"
         || counts(context, at, cursor)
     {
@@ -55,10 +55,10 @@ fn text_after(view: &View<'_>, at: usize) -> Option<Reading> {
 /// `true` if a number follows a label that is also numeric: "users: >50".
 fn counts(context: &ParseContext<'_>, at: usize, cursor: usize) -> bool {
     let mut amount = cursor;
-    while context.is_any(amount, &[Class::Is, Class::Eq, Class::Ne, Class::Not]) {
+    while context.is_any(amount, cues![Is, Eq, Ne, Not]) {
         amount += 1;
     }
-    context.labels_number(at) && (context.is_any(amount, &COMPARES) || context.is_number(amount))
+    context.labels_number(at) && (context.is_any(amount, COMPARES) || context.is_number(amount))
 }
 
 /// The operator between a label and its text.
@@ -77,7 +77,7 @@ fn operator(
 ) -> Option<(TextOperator, usize)> {
     let mut said = TextOperator { denied: false, exact: None };
     while cursor < context.elements.len() {
-        if context.is_any(cursor, &[Class::AfterAbsent, Class::AfterPresent])
+        if context.is_any(cursor, cues![AfterAbsent, AfterPresent])
             || context.speaks_of_bearer(at, cursor)
         {
             return None;
@@ -87,12 +87,12 @@ fn operator(
             said.exact = Some(false);
         } else if context.is(cursor, Class::Ne) {
             said = TextOperator { denied: true, exact: Some(true) };
-        } else if context.is_any(cursor, &[Class::Eq, Class::Is]) {
+        } else if context.is_any(cursor, cues![Eq, Is]) {
             let colon = context.word(cursor) == ":";
             if said.exact.is_none() || context.is(cursor, Class::Eq) {
                 said.exact = Some(!(colon && context.is_prose(category)));
             }
-        } else if context.is_any(cursor, &[Class::Not, Class::Neither]) {
+        } else if context.is_any(cursor, cues![Not, Neither]) {
             said.denied = true;
             let next = context.next(cursor);
             let named = context.first_token(next).is_some_and(|token| token.capital)
@@ -113,7 +113,7 @@ fn operator(
     Some((said, cursor))
 }
 
-const VERBS: [Class; 4] = [Class::Contains, Class::Mentions, Class::NotContains, Class::No];
+const VERBS: CueSet = cues![Contains, Mentions, NotContains, No];
 
 /// Reads a text before its label: "timeout in the message".
 fn text_in_label(view: &View<'_>, at: usize) -> Option<Reading> {
@@ -126,7 +126,7 @@ fn text_in_label(view: &View<'_>, at: usize) -> Option<Reading> {
     if !context.is(link, Class::InLabel) {
         return None;
     }
-    let is_verb = |at: usize| context.is_any(at, &VERBS);
+    let is_verb = |at: usize| context.is_any(at, VERBS);
     let mut start = link;
     let mut verb = None;
     while let Some(before) = start.checked_sub(1) {
@@ -134,7 +134,7 @@ fn text_in_label(view: &View<'_>, at: usize) -> Option<Reading> {
             verb = Some(before);
             break;
         }
-        let ends = context.is_boundary(before) || context.is_any(before, &[Class::And, Class::Or]);
+        let ends = context.is_boundary(before) || context.is_any(before, cues![And, Or]);
         if ends || context.is_used(before) {
             break;
         }
@@ -143,10 +143,7 @@ fn text_in_label(view: &View<'_>, at: usize) -> Option<Reading> {
             break;
         }
     }
-    if start >= link {
-        return None;
-    }
-    let denied = verb.is_some_and(|verb| context.is_any(verb, &[Class::NotContains, Class::No]));
+    let denied = verb.is_some_and(|verb| context.is_any(verb, cues![NotContains, No]));
     if verb.is_none() {
         start = link - 1;
         let identifier = context.is_identifier_at(start);

@@ -1,6 +1,6 @@
 //! A text of the error message: after a verb such as "mentions", or in quotes alone (rule 8).
 
-use super::{Class, Effect, Reading, Role, View, Word};
+use super::{Class, Effect, Reading, View};
 
 pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
@@ -15,20 +15,12 @@ pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
         return None;
     }
     let next = context.next(at);
-    if mentions && !context.is_quoted(next) {
-        let long = context.element(at).is_some_and(|element| element.tokens.len() > 1);
-        let of_label = context.previous(at).is_some_and(|before| {
-            matches!(context.role(before), Role::Label | Role::Context(_))
-                && !context.is(before, Class::Generic)
-                && context.labels(before).iter().any(|label| label.full)
-        });
-        if of_label || context.names_value(next) || !long && !context.says(at, Word::Mention) {
-            return None;
-        }
+    if mentions && !context.is_quoted(next) && context.names_value(next) {
+        return None;
     }
     let texts = context.texts(start);
     let end = texts.last()?.0.end;
-    let exact = !mentions && context.follows_any(at, &[Class::Eq]);
+    let exact = !mentions && context.follows_any(at, cues![Eq]);
     let denied = mentions && context.is(at, Class::NotContains);
     let operator = context.text_operator(category, exact, denied);
     Some(Reading::new(at..end, Effect::state_texts(category, operator, texts)))

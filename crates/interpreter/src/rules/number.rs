@@ -14,11 +14,9 @@ pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     };
     let last = numbers().next();
     let (category, label) = context.owner(&quantity, last.map(|last| last.category))?;
-    let bare = !quantity.is_compared() && context.joins_number(quantity.start);
-    let listed = last.filter(|last| bare && last.category == category).map(|last| last.operator);
-    let operator = quantity.operator.or(listed.filter(|it| *it == Operator::Is));
     let before = numbers().find(|found| found.category == category).map(|found| found.operator);
-    let operator = operator.unwrap_or_else(|| context.direction(&quantity, category, before));
+    let operator =
+        quantity.operator.unwrap_or_else(|| context.direction(&quantity, category, before));
     let state = |at: usize, value: Decimal, operator: Operator, unit| {
         let value = context.converted(value, unit, category)?.to_string();
         Some(Effect::state(at, category, context.turned(at, operator, category), value))
