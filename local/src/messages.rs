@@ -50,7 +50,7 @@ fn read_log(logged: &Json) -> Message {
     parts.extend(text("operation").map(str::to_owned));
     parts.extend(text("message").map(str::to_owned));
     parts.extend(text("location").map(|location| format!("at {location}")));
-    for field in ["code", "cause", "table", "key", "attribute"] {
+    for field in ["code", "cause", "table", "key", "attribute", "requestId"] {
         let value = match &logged[field] {
             Json::Null => continue,
             Json::String(text) => text.clone(),
@@ -121,8 +121,8 @@ mod tests {
                 "error  panic  at shared/src/lib.rs:1:1",
             ),
             (
-                r#"{"level":"ERROR","message":"request","operation":"get-error","code":"unavailable","cause":"no connection"}"#,
-                "error  get-error  request  code: unavailable  cause: no connection",
+                r#"{"level":"ERROR","message":"request","requestId":"a-1","operation":"get-error","code":"unavailable","cause":"no connection"}"#,
+                "error  get-error  request  code: unavailable  cause: no connection  requestId: a-1",
             ),
             (
                 r#"{"level":"ERROR","message":"damaged item","table":"errors","key":{"pk":"a"}}"#,

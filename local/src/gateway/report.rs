@@ -65,6 +65,9 @@ pub(super) fn problem_of(response: &Response<Bytes>, cause: Option<&str>) -> Opt
     if let Some(cause) = cause {
         let _ = write!(problem, " ({cause})");
     }
+    if let Some(id) = text("requestId") {
+        let _ = write!(problem, " requestId: {id}");
+    }
     // Clients could send control characters to the terminal.
     let visible = problem.chars().map(|it| if it.is_control() { ' ' } else { it });
     let mut line: String = visible.clone().take(MAX_PROBLEM_CHARS).collect();
@@ -107,7 +110,10 @@ mod tests {
             "errors": [violation("/a"), violation("/b"), violation("/c"), violation("/d")],
         });
         for (body, expected) in [
-            (json!({"code": "flag_exists", "detail": "It is there."}), "flag_exists: It is there."),
+            (
+                json!({"code": "flag_exists", "detail": "It is there.", "requestId": "a-1"}),
+                "flag_exists: It is there. requestId: a-1",
+            ),
             (
                 problem,
                 "validation_failed: 4 faults. [/a: is missing] [/b: is missing] [/c: is missing]",

@@ -1,7 +1,7 @@
 //! The local gateway in front of the functions: routing, limits and its own responses.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use local::gateway::{MAX_BODY_BYTES, MAX_HEAD_BYTES};
@@ -57,6 +57,10 @@ async fn killed_functions_respond_again(stack: &Stack) {
         assert!(!processes.is_empty());
         for process in processes {
             kill_process(Pid::from_raw(process.cast_signed()).unwrap(), Signal::KILL).unwrap();
+        }
+        // A process that is still ending could fetch the next request.
+        while !stack.processes_of("get-caller").await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert_eq!(me().await.status, 200, "{}", stack.log());
     }
