@@ -149,13 +149,14 @@ soak: test-tools ## Run the long form of all randomized tests: about an hour (ON
 	cargo build --workspace --bins --locked
 	cargo nextest run --workspace --locked --profile soak --no-capture -E '$(if $(ONLY),test($(ONLY)) & )($(SOAKED))'
 
-# Builds only the binaries of the earlier release, not its tests.
+# Builds only the binaries of the earlier release with its console, not its tests.
 EARLIER_BINARIES := $(CURDIR)/target/earlier/debug
 .PHONY: earlier
 earlier:
 	@test -n "$(EARLIER)" || { echo "error: name the release: make versions EARLIER=a-tag-or-commit" >&2; exit 1; }
 	rm -rf target/earlier/source && mkdir -p target/earlier/source
 	git archive $(EARLIER) | tar -x -C target/earlier/source
+	$(MAKE) -C target/earlier/source console
 	cargo build --manifest-path target/earlier/source/Cargo.toml --workspace --bins --locked --target-dir target/earlier
 
 versions: earlier test-tools ## Test functions of an earlier release (EARLIER=its commit) and of this one on shared tables.
