@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use tokio::process::{Child, Command};
 
 use local::environment;
-use local::runtime_api::{InvocationResponse, RuntimeApi};
+use local::runtime_api::{Event, InvocationResponse, RuntimeApi};
 
 use crate::Result;
 use crate::program::{Program, Programs};
@@ -108,7 +108,7 @@ impl Process {
     async fn invoke(&mut self, event: Bytes, time: Duration) -> Result<InvocationResponse> {
         let name = &self.name;
         tokio::select! {
-            outcome = self.api.invoke(event, time) => {
+            outcome = self.api.invoke(Event::new(event, time)) => {
                 outcome.map_err(|error| format!("{name}: {error}").into())
             }
             status = self.child.wait() => {

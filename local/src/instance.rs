@@ -124,7 +124,7 @@ impl Instance {
     /// # Errors
     /// No process can be started.
     pub async fn invoke(&mut self, event: Event) -> io::Result<Result<Bytes, String>> {
-        let was_idle = self.process.as_mut().is_some_and(|it| !it.has_ended());
+        let was_idle = self.process_id().is_some();
         let process = self.ensure_process().await?;
         let mut outcome = process.invoke(event.clone()).await;
         if was_idle
@@ -182,7 +182,7 @@ impl Process {
         let timeout = event.time;
         tokio::select! {
             biased;
-            outcome = self.api.invoke_as(event) => outcome.map(|it| it.body).map_err(|error| match error {
+            outcome = self.api.invoke(event) => outcome.map(|it| it.body).map_err(|error| match error {
                 InvocationError::Failed(report) | InvocationError::NotStarted(report) => {
                     Failure::Reported(report)
                 }

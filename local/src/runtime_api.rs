@@ -153,13 +153,8 @@ impl RuntimeApi {
     }
 
     /// Passes an event to the function, as soon as the function fetches it, and waits for the
-    /// outcome. The event's deadline is in `time`; it is not enforced.
-    pub async fn invoke(&self, event: impl Into<Bytes>, time: Duration) -> Outcome {
-        self.invoke_as(Event::new(event, time)).await
-    }
-
-    /// Passes an event with an id and a trace to the function, like [`Self::invoke`].
-    pub(crate) async fn invoke_as(&self, event: Event) -> Outcome {
+    /// outcome. The event's deadline is not enforced.
+    pub async fn invoke(&self, event: Event) -> Outcome {
         let (outcome, receiver) = oneshot::channel();
         let invocation = Invocation { event, outcome };
         self.queue.send(invocation).map_err(|_| InvocationError::Ended)?;

@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::routing::post;
 use local::gateway::{Gateway, GatewayOptions};
 use local::instance::{COMMAND, TIMEOUTS_VARIABLE};
-use local::runtime_api::{InvocationError, RuntimeApi};
+use local::runtime_api::{Event, InvocationError, RuntimeApi};
 use local::template::Schedule;
 use local::watch::Watch;
 use serde_json::{Value, json};
@@ -107,7 +107,8 @@ async fn ended_and_hung_processes_are_replaced() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let invoke = async |event: &'static str| upstream.invoke(event, Duration::ZERO).await;
+    let invoke =
+        async |event: &'static str| upstream.invoke(Event::new(event, Duration::ZERO)).await;
     for (event, error, message) in [
         ("die", "Runtime.ExitError", "fake exited (signal: 9 (SIGKILL))"),
         ("wait", "Sandbox.Timedout", "fake timed out after 5 s"),

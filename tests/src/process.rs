@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use local::environment;
-use local::runtime_api::RuntimeApi;
+use local::runtime_api::{Event, RuntimeApi};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -61,8 +61,8 @@ impl Process {
 
     /// Sends an event and returns the response.
     pub async fn invoke(&self, event: String) -> Value {
-        let response =
-            self.api.invoke(event, Duration::from_mins(1)).await.expect("the function responds");
+        let event = Event::new(event, Duration::from_mins(1));
+        let response = self.api.invoke(event).await.expect("the function responds");
         serde_json::from_slice(&response.body).expect("the response is JSON")
     }
 
