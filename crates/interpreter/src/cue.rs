@@ -1,5 +1,17 @@
 //! The classes of cue phrases, as named in `data/en/phrases.txt`.
 
+/// Returns the name of a class in the data files: `after_not` for `AfterNot`.
+pub(crate) fn snake_case(variant: &str) -> String {
+    let mut name = String::with_capacity(variant.len() + 2);
+    for letter in variant.chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
 /// Defines the classes of a file of `data/en/`, which describes them.
 macro_rules! classes {
     ($(#[$doc:meta])* $enum:ident: $($name:ident,)*) => {
@@ -8,12 +20,9 @@ macro_rules! classes {
         pub(crate) enum $enum { $($name,)* }
 
         impl $enum {
-            /// Returns the class with this name in the data file.
-            pub(crate) fn parse(name: &str) -> Option<Self> {
-                let plain = name.replace('_', "");
-                let is = |class: &str| class.eq_ignore_ascii_case(&plain);
-                $(if is(stringify!($name)) { return Some(Self::$name); })*
-                None
+            /// Returns the classes by their names in the data file, such as `after_not`.
+            pub(crate) fn by_name() -> ::std::collections::HashMap<String, Self> {
+                [$(($crate::cue::snake_case(stringify!($name)), Self::$name)),*].into()
             }
         }
     };

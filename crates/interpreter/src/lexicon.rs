@@ -201,16 +201,18 @@ impl Lexicon {
 
     fn read_words(&mut self) {
         self.classes.reserve(2048);
+        let names = Word::by_name();
         for [word, classes] in rows(include_str!("../data/en/words.txt")) {
-            let classes = classes.split(' ').filter(is_enabled).filter_map(Word::parse);
-            self.classes.entry(word).or_default().extend(classes);
+            let classes = classes.split(' ').filter(is_enabled).filter_map(|it| names.get(it));
+            self.classes.entry(word).or_default().extend(classes.copied());
         }
         for [one, other] in rows(include_str!("../data/en/antonyms.txt")) {
             self.antonyms.entry(one).or_default().push(other);
             self.antonyms.entry(other).or_default().push(one);
         }
+        let names = Affix::by_name();
         for [use_of, affix] in rows(include_str!("../data/en/affixes.txt")) {
-            self.affixes.extend(Affix::parse(use_of).map(|use_of| (use_of, affix)));
+            self.affixes.extend(names.get(use_of).map(|use_of| (*use_of, affix)));
         }
         for [word, labels] in rows(include_str!("../data/en/absences.txt")) {
             self.absences.insert(word, labels.split(' ').collect());
@@ -220,13 +222,14 @@ impl Lexicon {
     fn read_phrases(&mut self) {
         self.phrases.reserve(2048);
         self.cue_words.reserve(1024);
+        let names = Class::by_name();
         for [phrase, classes] in rows(include_str!("../data/en/phrases.txt")) {
             let words: Vec<&str> = phrase.split(' ').collect();
             self.longest_phrase = self.longest_phrase.max(words.len());
             self.cue_words.extend(words.iter().copied());
             let cue = self.phrases.entry(cue_key(words.iter().copied())).or_default();
             let mut bears_typos = false;
-            for class in classes.split(' ').filter(is_enabled).filter_map(Class::parse) {
+            for &class in classes.split(' ').filter(is_enabled).filter_map(|it| names.get(it)) {
                 cue.insert(class);
                 bears_typos |= class.bears_typos();
             }
@@ -392,12 +395,13 @@ mod tests {
 
     #[test]
     fn data_files_use_only_defined_classes() {
+        let (cues, words) = (Class::by_name(), Word::by_name());
         for [phrase, classes] in rows(include_str!("../data/en/phrases.txt")) {
             assert!(!phrase.contains('\''), "{phrase}");
-            assert!(classes.split(' ').all(|class| Class::parse(class).is_some()), "{phrase}");
+            assert!(classes.split(' ').all(|class| cues.contains_key(class)), "{phrase}");
         }
         for [word, classes] in rows(include_str!("../data/en/words.txt")) {
-            assert!(classes.split(' ').all(|class| Word::parse(class).is_some()), "{word}");
+            assert!(classes.split(' ').all(|class| words.contains_key(class)), "{word}");
         }
     }
 
